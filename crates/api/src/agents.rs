@@ -72,7 +72,7 @@ fn shown(call: &Call, world: &World, name: &AgentName) -> Agent {
     Agent {
         name: name.to_string(),
         configured: world.config.agents.contains_key(name),
-        adapter: call.site.host.adapter(name),
+        adapter: call.access.host.adapter(name),
         role: world.config.agent(name).role,
         state,
         disabled: disabled.map(|it| Disabled {

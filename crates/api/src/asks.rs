@@ -7,7 +7,7 @@ use log::owner::SubmitError;
 use serde_json::Value;
 
 use super::routes::{self, Route};
-use super::{Call, Problem, Request, Response, Site, replay};
+use super::{Call, Problem, ProjectAccess, Request, Response, replay};
 
 /// What a handler asks, and what it makes of the reply.
 pub struct Asks<A> {
@@ -38,8 +38,8 @@ pub struct Asked {
 }
 
 /// Reads a request: the command, and what goes on with its answer. `Err` where it is answered without one.
-pub fn begin(site: &Site, request: &Request) -> Result<(Command, Asked), Response> {
-    let call = Call::new(site, request);
+pub fn begin(access: &ProjectAccess, request: &Request) -> Result<(Command, Asked), Response> {
+    let call = Call::new(access, request);
     let (route, taken) = routes::take(&call).map_err(Response::from)?;
     match taken {
         Taken::Asks(Asks { ask, then }) => {
@@ -52,9 +52,14 @@ pub fn begin(site: &Site, request: &Request) -> Result<(Command, Asked), Respons
 }
 
 impl Asked {
-    pub fn finish(self, site: &Site, request: &Request, answered: Result<Answer, SubmitError>) -> Response {
+    pub fn finish(
+        self,
+        access: &ProjectAccess,
+        request: &Request,
+        answered: Result<Answer, SubmitError>,
+    ) -> Response {
         let Asked { route, then, scope } = self;
-        let call = Call::new(site, request);
+        let call = Call::new(access, request);
         let mut keyed = None;
         let told = replied(answered).and_then(|reply| {
             keyed = scope.map(|scope| replay::Keyed { scope, replayed: reply.replayed });
@@ -64,7 +69,7 @@ impl Asked {
             Ok(body) => Response { status: route.status, body },
             Err(problem) => problem.into(),
         };
-        replay::respond(site, request, keyed, response)
+        replay::respond(access, request, keyed, response)
     }
 }
 

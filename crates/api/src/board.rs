@@ -153,7 +153,7 @@ fn no_ticket(call: &Call, id: &TaskId) -> Problem {
         let file = finding.subject.rsplit('/').next().unwrap_or_default();
         file == name || file.strip_prefix(&name).is_some_and(|rest| rest.starts_with(':'))
     };
-    let problems = call.site.host.ticket_problems().unwrap_or_default();
+    let problems = call.access.host.ticket_problems().unwrap_or_default();
     match problems.into_iter().find(of_it) {
         Some(problem) => {
             let detail = format!("ticket `{id}` is not a task: {}: {}", problem.subject, problem.text);
@@ -265,7 +265,7 @@ pub fn why(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<TaskWhy, P
     let task = world.task(&id);
     let state = task.map(|task| format!("task.{}", task.status()));
     let asked = task.and_then(|task| world.approvals.get(task.approval.as_ref()?)?.call.as_ref());
-    let list = kernel::waiting::waiting(&world, &call.site.host.facts(), call.request.at);
+    let list = kernel::waiting::waiting(&world, &call.access.host.facts(), call.request.at);
     let holds = list.into_iter().filter(|item| item.needs_someone() && item.blocks.contains(&id));
     let waiting = holds.map(Into::into).collect();
     let spec = task.and_then(|task| world.spec_of(task)).map(|spec| spec.id.to_string());
@@ -276,7 +276,7 @@ pub fn why(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<TaskWhy, P
 pub fn shell(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<WayIn, Problem> {
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| no_ticket(call, &id))?;
-    let at_work = call.site.control.is_some_and(|control| control.status().running);
+    let at_work = call.access.control.is_some_and(|control| control.status().running);
     let run = world.run_of(&id);
     let step = run.and_then(|run| run.step.as_ref()).filter(|step| world.effects.contains_key(*step));
     kernel::why::way_in(&world, task, at_work)?;
@@ -330,7 +330,7 @@ pub fn undo(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Shown, Pr
     let by = kernel::next_task_id(&world);
     // What was not landed is refused by the rules.
     let tip = match &task.landed {
-        Some(_) => call.site.host.revert(&world, task, &by)?,
+        Some(_) => call.access.host.revert(&world, task, &by)?,
         None => String::new(),
     };
     call.submit(Ask::UndoTask { id, by: by.clone(), tip: SmolStr::new(tip) })?;
@@ -433,9 +433,9 @@ pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Revie
     let task = world.task(&id).ok_or_else(|| no_task(&id))?;
     let Worked { said, millis } = history::worked(call, &id)?;
     // What can be said is said, also where git has no answer.
-    let commits = call.site.host.commits(task).unwrap_or_default();
+    let commits = call.access.host.commits(task).unwrap_or_default();
     let (diff_stat, moved_branch, diff_problem) =
-        match call.site.host.diff(task, &DiffWish { stat: true, ..DiffWish::default() }) {
+        match call.access.host.diff(task, &DiffWish { stat: true, ..DiffWish::default() }) {
             Ok(diff) => (Some(diff.diff), diff.moved, None),
             Err(problem) => (None, None, Some(problem.detail)),
         };

@@ -216,7 +216,7 @@ pub fn post(call: &Call, name: ChannelName, _: Nothing, new: NewMessage) -> Resu
     let world = call.world();
     // It is at the end, unless this is the answer to a key that was used long ago.
     for from in [world.seq.saturating_sub(RECENT), 0] {
-        let records = call.site.project.stream_between(&stream(&name), from, world.seq)?;
+        let records = call.access.project.stream_between(&stream(&name), from, world.seq)?;
         let mut told = records.iter().rev().filter_map(|record| entry(call, &world, &name, record));
         if let Some(posted) = told.find(|entry| entry.number == Some(number)) {
             return Ok(posted);
@@ -241,7 +241,7 @@ pub fn messages(
         let heard = call.submit_beside(Ask::Hear { channel: name.clone(), agent: agent.clone() });
         // A project that is only looked at keeps no receipts; whoever owns it does.
         if let Err(problem) = heard
-            && call.site.control.is_some()
+            && call.access.control.is_some()
         {
             return Err(problem);
         }
@@ -256,7 +256,7 @@ pub fn messages(
         if !found.is_empty() || !query.wait || Instant::now() >= deadline {
             return Ok(page(found, limit, query.last.is_some()));
         }
-        if call.site.control.is_none() {
+        if call.access.control.is_none() {
             return Ok(Page { items: Vec::new(), next: None });
         }
         from = from.max(last_read(call, &world, &name, end));
@@ -305,7 +305,7 @@ fn entries(
     let open = agent.map_or(channel.said, |agent| channel.last_open_to(agent));
     let wanted = query.search.as_ref().map(|wanted| wanted.to_lowercase());
     let mut found = Vec::new();
-    for record in call.site.project.stream_between(&stream(name), after, world.seq)? {
+    for record in call.access.project.stream_between(&stream(name), after, world.seq)? {
         let Some(entry) = entry(call, world, name, &record) else { continue };
         if entry.number.is_some_and(|number| number > open) {
             break;

@@ -63,7 +63,7 @@ pub struct FleetStatus {
 
 pub fn status(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Fleet, Problem> {
     let world = call.world();
-    let status = call.site.control.map(|control| control.status());
+    let status = call.access.control.map(|control| control.status());
     let tests = |tests: &fleet::RunningTests| RunningTests {
         effect: tests.effect.to_string(),
         command: tests.command.clone(),
@@ -78,7 +78,7 @@ pub fn status(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Fleet, Prob
         workers: status.as_ref().map_or(0, |status| status.workers),
         sandbox: status.as_ref().and_then(|status| status.sandbox.clone()),
         tests: status.iter().flat_map(|status| &status.tests).map(tests).collect(),
-        trees: call.site.host.trees(),
+        trees: call.access.host.trees(),
         // Left on by a process that was killed: the next one goes on from there.
         wanted: world.fleet_running,
         main_tests: main_tests(&world),
@@ -121,7 +121,7 @@ pub fn start(call: &Call, (): (), _: Nothing, start: Start) -> Result<Fleet, Pro
         return Err(super::wrong("workers", format!("`workers` must be 1 to {WORKERS_MAX}")));
     }
     call.would(Ask::StartFleet { workers: start.workers.unwrap_or(1) })?;
-    match call.site.control {
+    match call.access.control {
         Some(control) => control.start(start.workers)?,
         None => {
             return Err(Problem::new(409, "NOT_SERVED", "no server runs here that could run a fleet")
@@ -135,10 +135,12 @@ pub fn start(call: &Call, (): (), _: Nothing, start: Start) -> Result<Fleet, Pro
 /// keeps nobody from stopping it: the rules say the same without a log.
 pub fn stop(call: &Call, (): (), _: Nothing, stop: Stop) -> Result<Stopping, Problem> {
     match call.submit(Ask::StopFleet) {
-        Err(problem) if problem.is_of_disk() && call.site.control.is_some() => call.would(Ask::StopFleet)?,
+        Err(problem) if problem.is_of_disk() && call.access.control.is_some() => {
+            call.would(Ask::StopFleet)?
+        }
         asked => drop(asked?),
     }
-    let pid = call.site.control.map(|control| {
+    let pid = call.access.control.map(|control| {
         control.stop(stop.now);
         if stop.server {
             control.end();
@@ -207,7 +209,7 @@ pub fn why(call: &Call, name: WorkerName, _: Nothing, _: Nothing) -> Result<Work
 pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, Problem> {
     let (world, now) = (call.world(), call.request.at);
     let mut guards = as_seen_from_here(call, kernel::why::of_fleet(&world, now));
-    let wrong = call.site.host.config_check().unwrap_or_default();
+    let wrong = call.access.host.config_check().unwrap_or_default();
     for finding in wrong.into_iter().filter(|finding| finding.level == types::host::Level::Error) {
         let detail = format!("{}: {}; the settings of before are in force", finding.subject, finding.text);
         guards.push(Guard {
@@ -238,7 +240,7 @@ pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, 
     let tasks = waits.collect();
     let state = if call.fleet_runs() { "running" } else { "stopped" };
     let guards = guards.into_iter().map(Into::into).collect();
-    let list = kernel::waiting::waiting(&world, &call.site.host.facts(), now);
+    let list = kernel::waiting::waiting(&world, &call.access.host.facts(), now);
     let waiting = list.into_iter().filter(|item| item.needs_someone()).map(Into::into).collect();
     Ok(FleetWhy { id: "fleet".to_owned(), state: state.to_owned(), guards, waiting, tasks })
 }

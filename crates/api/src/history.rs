@@ -139,7 +139,7 @@ pub fn worked(call: &Call, id: &TaskId) -> Result<Worked, Problem> {
     let (task, runs) = (format!("task/{id}"), format!("run/{id}."));
     let mut worked = Worked { said: None, millis: 0 };
     let mut since = None;
-    call.site.project.scan(0, &mut |record| {
+    call.access.project.scan(0, &mut |record| {
         if record.stream == task && record.kind == "lease_given" {
             since = Some(record.at);
         } else if record.stream == task && record.kind == "lease_ended" {
@@ -223,7 +223,7 @@ fn story(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
     // A worker leaves a task with the event that is told, so it is looked for before it too.
     let mut had: BTreeMap<TaskId, WorkerName> = BTreeMap::new();
     let (mut items, mut last, mut more) = (Vec::new(), after, false);
-    call.site.project.scan(0, &mut |record| {
+    call.access.project.scan(0, &mut |record| {
         let Ok(event) = Event::decode(&record.kind, &record.data) else { return ControlFlow::Continue(()) };
         if world.apply(&event).is_err() {
             return ControlFlow::Break(());
@@ -284,7 +284,7 @@ pub fn steps(call: &Call) -> Result<Vec<CostItem>, Problem> {
     let mut steps: Vec<Step> = Vec::new();
     // The run's step that what is charged belongs to: the last that was begun.
     let mut current: BTreeMap<RunId, usize> = BTreeMap::new();
-    call.site.project.scan(0, &mut |record| {
+    call.access.project.scan(0, &mut |record| {
         match Event::decode(&record.kind, &record.data) {
             Ok(Event::EffectAsked(asked)) if asked.what.kind() == "start_step" => starts.extend([asked.id]),
             Ok(Event::StepUnderWay(begun)) => {
@@ -373,7 +373,7 @@ fn page<T>(
         return Err(Problem::not_found(format!("there is no record {last}: the log ends with {end}"))
             .hint("`after` is the `next` of a page of this list"));
     }
-    call.site.project.scan(last, &mut |record| {
+    call.access.project.scan(last, &mut |record| {
         let item = (items.len() < limit).then(|| show(record));
         // It is in the answer about as long as it is in the log.
         let bytes = |item: &Option<T>| item.as_ref().map_or(0, |_| record.bytes());

@@ -289,7 +289,7 @@ pub(super) fn diff(call: &Call, id: TaskId, query: DiffQuery, _: Nothing) -> Res
         return Err(wrong("maxBytes", message));
     }
     let wish = DiffWish { stat, paths: path.into_iter().collect(), bytes_max };
-    let Diff { base, tip, diff, cut, moved } = call.site.host.diff(task, &wish)?;
+    let Diff { base, tip, diff, cut, moved } = call.access.host.diff(task, &wish)?;
     let message = cut.map(|limit| {
         format!(
             "the diff is longer than {limit} bytes, so only its files are listed: `path` shows one file or folder of them \
@@ -314,7 +314,7 @@ fn saved(salvage: Salvage) -> Saved {
 }
 
 pub(super) fn salvage(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Saved>, Problem> {
-    Ok(paging.page(call.site.host.salvage()?.into_iter().map(saved).collect()))
+    Ok(paging.page(call.access.host.salvage()?.into_iter().map(saved).collect()))
 }
 
 pub(super) fn salvage_show(
@@ -324,7 +324,7 @@ pub(super) fn salvage_show(
     _: Nothing,
 ) -> Result<SavedDiff, Problem> {
     let id = SalvageId { task, effect };
-    let diff = call.site.host.salvage_show(&id)?;
+    let diff = call.access.host.salvage_show(&id)?;
     Ok(SavedDiff { id: id.to_string(), reference: id.reference(), diff })
 }
 
@@ -349,7 +349,7 @@ pub(super) fn salvage_restore(
             return Err(Problem::bad("only one of `branch` and `folder` says where it goes"));
         }
     };
-    let place = call.site.host.salvage_restore(&id, &to)?;
+    let place = call.access.host.salvage_restore(&id, &to)?;
     let place = match to {
         Restore::Branch(_) => RestoredTo::Branch(place),
         Restore::Folder(_) => RestoredTo::Folder(place),
@@ -367,7 +367,11 @@ pub(super) fn transcript_of_worker(
     let of = Of::Worker(named.clone());
     // One that was removed has nothing in hand, and what it did can be read all the same.
     if !known
-        && call.site.host.transcript(&of, &Span { after: None, limit: 1, wait: None, raw: false })?.is_empty()
+        && call
+            .access
+            .host
+            .transcript(&of, &Span { after: None, limit: 1, wait: None, raw: false })?
+            .is_empty()
     {
         return Err(fleet::no_worker(&named));
     }
@@ -449,7 +453,7 @@ fn replies(
     let of = Of::Replies(whose.clone());
     let first = Span { after: None, limit: 1, wait: None, raw: false };
     if let Some(problem) = unknown
-        && call.site.host.transcript(&of, &first)?.is_empty()
+        && call.access.host.transcript(&of, &first)?.is_empty()
     {
         return Err(problem);
     }
@@ -471,8 +475,8 @@ fn transcript(
         // Looked at first: what was said by whoever rests was said before.
         let resting = !call.fleet_runs() || !in_hand(&call.world());
         let wait = span.wait.filter(|_| !resting);
-        let entries = call.site.host.transcript(of, &Span { wait, ..span.clone() })?;
-        let hopeless = wait.is_none() || call.site.is_given_up();
+        let entries = call.access.host.transcript(of, &Span { wait, ..span.clone() })?;
+        let hopeless = wait.is_none() || call.access.is_given_up();
         if !entries.is_empty() || hopeless || std::time::Instant::now() > deadline {
             break (entries, resting);
         }
@@ -497,13 +501,13 @@ fn transcript(
 }
 
 pub(super) fn prompts(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<PromptLine>, Problem> {
-    let prompts = call.site.host.prompts()?;
+    let prompts = call.access.host.prompts()?;
     let line = |Prompt { name, file, .. }| PromptLine { name, file };
     Ok(paging.page(prompts.into_iter().map(line).collect()))
 }
 
 pub(super) fn prompt(call: &Call, named: String, _: Nothing, _: Nothing) -> Result<Prompt, Problem> {
-    let prompts = call.site.host.prompts()?;
+    let prompts = call.access.host.prompts()?;
     prompts.into_iter().find(|prompt| prompt.name == named).ok_or_else(|| {
         Problem::not_found(format!("there is no prompt `{}`", named.escape_debug()))
             .hint("`adj prompt ls` lists the prompts")
@@ -518,7 +522,7 @@ pub(super) fn task_prompt(
 ) -> Result<Prompt, Problem> {
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
-    call.site.host.prompt_for(&world, task, &kind)
+    call.access.host.prompt_for(&world, task, &kind)
 }
 
 /// The last run of the task's tests, or with `hooks` the last of each hook.
@@ -530,7 +534,7 @@ pub(super) fn tests(
 ) -> Result<Page<TestRun>, Problem> {
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| board::no_task(&id))?;
-    let mut runs = call.site.host.tests(task)?;
+    let mut runs = call.access.host.tests(task)?;
     runs.retain(|run| run.hook.is_some() == query.hooks);
     if !query.hooks {
         runs.drain(..runs.len().saturating_sub(1));
@@ -539,7 +543,7 @@ pub(super) fn tests(
 }
 
 pub(super) fn config(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
-    configured(call, call.site.host.config()?)
+    configured(call, call.access.host.config()?)
 }
 
 /// What is in force is what the rules go by.
@@ -553,16 +557,16 @@ pub(super) fn config_check(
     paging: Paging,
     _: Nothing,
 ) -> Result<Page<Finding>, Problem> {
-    Ok(paging.page(call.site.host.config_check()?))
+    Ok(paging.page(call.access.host.config_check()?))
 }
 
 pub(super) fn config_schema(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<ConfigSchema, Problem> {
-    call.site.host.config_schema().map(ConfigSchema)
+    call.access.host.config_schema().map(ConfigSchema)
 }
 
 pub(super) fn config_trust(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
-    let trusted = call.site.host.config_trust()?;
-    if let Some(control) = call.site.control {
+    let trusted = call.access.host.config_trust()?;
+    if let Some(control) = call.access.control {
         control.reread();
     }
     call.apply_settings()?;
@@ -570,8 +574,8 @@ pub(super) fn config_trust(call: &Call, (): (), _: Nothing, _: Nothing) -> Resul
 }
 
 pub(super) fn config_forget(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Configured, Problem> {
-    let forgotten = call.site.host.config_forget()?;
-    if let Some(control) = call.site.control {
+    let forgotten = call.access.host.config_forget()?;
+    if let Some(control) = call.access.control {
         control.reread();
     }
     call.apply_settings()?;
@@ -584,18 +588,18 @@ pub(super) fn ticket_problems(
     paging: Paging,
     _: Nothing,
 ) -> Result<Page<Finding>, Problem> {
-    Ok(paging.page(call.site.host.ticket_problems()?))
+    Ok(paging.page(call.access.host.ticket_problems()?))
 }
 
 /// How a log is sent whole: a line of JSON for each record, behind one that says how many there are.
 pub const EXPORT: &str = "application/x-ndjson";
 
 pub fn export(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<ExportHead, Problem> {
-    call.site.host.export_head()
+    call.access.host.export_head()
 }
 
 pub fn verify(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Verified, Problem> {
-    call.site.host.verify()
+    call.access.host.verify()
 }
 
 pub(super) fn doctor(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Finding>, Problem> {
@@ -607,14 +611,16 @@ pub(super) fn doctor(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<
         text: problem.detail,
         hint: problem.hint,
     };
-    findings.extend(call.site.host.doctor().unwrap_or_else(|problem| vec![failed(problem)]));
+    findings.extend(call.access.host.doctor().unwrap_or_else(|problem| vec![failed(problem)]));
     findings.extend(agents_missing(call));
-    findings.extend(call.site.control.and_then(|control| control.status().shared_port).map(|text| Finding {
-        level: Level::Warning,
-        subject: "port".to_owned(),
-        text,
-        hint: None,
-    }));
+    findings.extend(
+        call.access.control.and_then(|control| control.status().shared_port).map(|text| Finding {
+            level: Level::Warning,
+            subject: "port".to_owned(),
+            text,
+            hint: None,
+        }),
+    );
     Ok(paging.page(findings))
 }
 
@@ -642,7 +648,7 @@ fn fleet_finding(call: &Call) -> Finding {
         text,
         hint: hint.map(str::to_owned),
     };
-    match call.site.control.map(|control| control.status()).filter(|status| status.running) {
+    match call.access.control.map(|control| control.status()).filter(|status| status.running) {
         Some(status) => match status.sandbox {
             Some(sandbox) => found(Level::Ok, format!("it runs as pid {}; {sandbox}", status.pid), None),
             None => found(
@@ -656,13 +662,13 @@ fn fleet_finding(call: &Call) -> Finding {
 }
 
 pub(super) fn trash(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Trash, Problem> {
-    call.site.host.trash(false)
+    call.access.host.trash(false)
 }
 
 pub(super) fn empty_trash(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Trash, Problem> {
-    call.site.host.trash(true)
+    call.access.host.trash(true)
 }
 
 pub(super) fn init(call: &Call, (): (), _: Nothing, body: Init) -> Result<Page<Finding>, Problem> {
-    Ok(Page { items: call.site.host.init(body.with_hooks)?, next: None })
+    Ok(Page { items: call.access.host.init(body.with_hooks)?, next: None })
 }

@@ -302,7 +302,7 @@ impl Project for Reading {
 }
 
 /// What requests are answered from.
-pub struct Site<'a> {
+pub struct ProjectAccess<'a> {
     pub project: &'a dyn Project,
     pub host: &'a dyn Host,
     /// The process that owns the project and goes on; a command that is its own owner has none.
@@ -311,7 +311,7 @@ pub struct Site<'a> {
     pub given_up: Option<&'a AtomicBool>,
 }
 
-impl Site<'_> {
+impl ProjectAccess<'_> {
     /// Whether it is no use to wait for anything.
     pub fn is_given_up(&self) -> bool {
         self.given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed))
@@ -319,11 +319,11 @@ impl Site<'_> {
 }
 
 /// Answers. What a request changed is durable when this returns.
-pub fn answer(site: &Site, request: &Request) -> Response {
+pub fn answer(access: &ProjectAccess, request: &Request) -> Response {
     let _turn = (request.method == Method::Get).then(turns::take);
-    let call = Call::new(site, request);
+    let call = Call::new(access, request);
     let response = routes::answer(&call).unwrap_or_else(Response::from);
-    replay::respond(site, request, call.keyed.take(), response)
+    replay::respond(access, request, call.keyed.take(), response)
 }
 
 impl From<Problem> for Response {
@@ -334,22 +334,22 @@ impl From<Problem> for Response {
 
 /// A request on its way, with what every handler needs of it.
 pub struct Call<'a> {
-    site: &'a Site<'a>,
+    access: &'a ProjectAccess<'a>,
     request: &'a Request,
     /// What was asked of the kernel under the request's key.
     keyed: std::cell::Cell<Option<replay::Keyed>>,
 }
 
 impl<'a> Call<'a> {
-    fn new(site: &'a Site<'a>, request: &'a Request) -> Call<'a> {
-        Call { site, request, keyed: std::cell::Cell::default() }
+    fn new(access: &'a ProjectAccess<'a>, request: &'a Request) -> Call<'a> {
+        Call { access, request, keyed: std::cell::Cell::default() }
     }
 }
 
 impl Call<'_> {
     /// The World, under the settings in force. A project that is only read may have been written under others.
     fn world(&self) -> Arc<World> {
-        let world = self.site.project.world();
+        let world = self.access.project.world();
         match self.settings_to_apply(&world) {
             Some(config) => Arc::new(World { config, ..(*world).clone() }),
             None => world,
@@ -358,17 +358,17 @@ impl Call<'_> {
 
     /// The settings that the log does not have yet. A running fleet applies its own.
     fn settings_to_apply(&self, world: &World) -> Option<Arc<kernel::Config>> {
-        if self.site.project.is_past() {
+        if self.access.project.is_past() {
             return None;
         }
-        let rules = self.site.host.rules().filter(|rules| **rules != *world.config)?;
+        let rules = self.access.host.rules().filter(|rules| **rules != *world.config)?;
         (!self.fleet_runs()).then_some(rules)
     }
 
     /// Applies the settings before a change is asked for, whoever asks and over whatever transport.
     fn apply_settings(&self) -> Result<(), Problem> {
-        let Some(config) = self.settings_to_apply(&self.site.project.world()) else { return Ok(()) };
-        let Some(ask) = ::fleet::apply_settings::ask(&self.site.project.world(), &config) else {
+        let Some(config) = self.settings_to_apply(&self.access.project.world()) else { return Ok(()) };
+        let Some(ask) = ::fleet::apply_settings::ask(&self.access.project.world(), &config) else {
             return Ok(());
         };
         let Request { id, at, .. } = self.request;
@@ -380,11 +380,11 @@ impl Call<'_> {
             key: None,
             ask,
         };
-        match asks::replied(self.site.project.submit(command)) {
+        match asks::replied(self.access.project.submit(command)) {
             // A disk that takes no more takes what was asked for no better, and stopping needs no disk.
             Err(problem) if !problem.is_of_disk() => Err(problem),
             _ => {
-                self.site.host.settings_applied();
+                self.access.host.settings_applied();
                 Ok(())
             }
         }
@@ -392,7 +392,7 @@ impl Call<'_> {
 
     /// Whether a fleet is at work, or about to be.
     fn fleet_runs(&self) -> bool {
-        self.site.control.is_some_and(|control| control.status().running)
+        self.access.control.is_some_and(|control| control.status().running)
     }
 
     /// The body as what is expected. What is wrong with it is said in serde's words, which name field and value.
@@ -450,7 +450,7 @@ impl Call<'_> {
             key: None,
             ask,
         };
-        asks::replied(self.site.project.submit(command))
+        asks::replied(self.access.project.submit(command))
     }
 
     /// Asks what the kernel would say. Nothing is written.
@@ -471,7 +471,7 @@ impl Call<'_> {
     fn submit(&self, ask: Ask) -> Result<Reply, Problem> {
         let command = self.command(ask)?;
         let scope = command.key.as_ref().map(|_| kernel::scope(&command));
-        let reply = asks::replied(self.site.project.submit(command))?;
+        let reply = asks::replied(self.access.project.submit(command))?;
         self.keyed.set(scope.map(|scope| replay::Keyed { scope, replayed: reply.replayed }));
         Ok(reply)
     }

@@ -13,7 +13,7 @@ use log::owner::{Folded, SubmitError, VERSION};
 use log::{Record, Seq};
 use smol_str::SmolStr;
 
-use super::{Call, Problem, Project, Request, Response, Site, routes};
+use super::{Call, Problem, Project, ProjectAccess, Request, Response, routes};
 
 /// Responses that are kept in memory, and the largest of them.
 const RESPONSES_MAX: usize = 1_024;
@@ -56,24 +56,29 @@ impl Responses {
 }
 
 /// The response that the request gets: its own, or that of the first one under its key.
-pub fn respond(site: &Site, request: &Request, keyed: Option<Keyed>, response: Response) -> Response {
+pub fn respond(
+    access: &ProjectAccess,
+    request: &Request,
+    keyed: Option<Keyed>,
+    response: Response,
+) -> Response {
     let Some(Keyed { scope, replayed }) = keyed else { return response };
-    let key = match (Call::new(site, request).key(), response.status) {
+    let key = match (Call::new(access, request).key(), response.status) {
         (Ok(Some(key)), 200..300) => key,
         _ => return response,
     };
     let id = format!("{} {} {scope} {key}", request.method.name(), request.path);
     if !replayed {
-        site.host.keep_response(id, &response);
+        access.host.keep_response(id, &response);
         return response;
     }
-    if let Some(kept) = site.host.kept_response(&id) {
+    if let Some(kept) = access.host.kept_response(&id) {
         return kept;
     }
-    let first = unhindered(|| as_decided(site, request, &scope, &key));
+    let first = unhindered(|| as_decided(access, request, &scope, &key));
     match first {
         Ok(Some(first)) => {
-            site.host.keep_response(id, &first);
+            access.host.keep_response(id, &first);
             first
         }
         // The log is from before the key was kept, or cannot be read: what is so now is all that there is to say.
@@ -93,14 +98,19 @@ fn unhindered<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// The response as it was made of the World that the request had led to.
-fn as_decided(site: &Site, request: &Request, scope: &str, key: &str) -> Result<Option<Response>, Problem> {
+fn as_decided(
+    access: &ProjectAccess,
+    request: &Request,
+    scope: &str,
+    key: &str,
+) -> Result<Option<Response>, Problem> {
     let _one = FOLDING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut folded = Folded::default();
     let mut found = None;
     let mut failed = None;
     // A version that did not keep keys by caller has them under the subject alone.
     let subject = scope.split(' ').next().unwrap_or_default();
-    site.project.scan(0, &mut |record| {
+    access.project.scan(0, &mut |record| {
         let event = match folded.fold_record(record.seq, &record.kind, &record.data, VERSION) {
             Ok(event) => event,
             Err(error) => {
@@ -120,10 +130,10 @@ fn as_decided(site: &Site, request: &Request, scope: &str, key: &str) -> Result<
         return Err(problem);
     }
     let Some(record) = found else { return Ok(None) };
-    let past = Past { project: site.project, world: Arc::new(folded.world), through: record.seq };
-    let site = Site { project: &past, host: site.host, control: None, given_up: None };
+    let past = Past { project: access.project, world: Arc::new(folded.world), through: record.seq };
+    let access = ProjectAccess { project: &past, host: access.host, control: None, given_up: None };
     let request = Request { at: record.at, ..request.clone() };
-    Ok(Some(routes::answer(&Call::new(&site, &request)).unwrap_or_else(Response::from)))
+    Ok(Some(routes::answer(&Call::new(&access, &request)).unwrap_or_else(Response::from)))
 }
 
 /// A project as it was after a record. What is asked of it was decided then.

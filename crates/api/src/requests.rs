@@ -26,7 +26,7 @@ pub fn awaited<T>(call: &Call, wait: bool, found: impl Fn(&World) -> Option<T>) 
 pub fn awaited_until<T>(call: &Call, deadline: Instant, found: impl Fn(&World) -> Option<T>) -> Option<T> {
     loop {
         let there = found(&call.world());
-        let hopeless = call.site.control.is_none() || call.site.is_given_up();
+        let hopeless = call.access.control.is_none() || call.access.is_given_up();
         if there.is_some() || hopeless || Instant::now() >= deadline {
             return there;
         }

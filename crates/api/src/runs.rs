@@ -80,8 +80,8 @@ pub fn tokens(call: &Call, id: RunId, _: Nothing, piece: Piece) -> Result<Writte
     let (tool_calls, output, usage, marks) = (Vec::new(), Some(piece.text.clone()), None, Vec::new());
     let event = machines::run::Event::Step { turn, tool_calls, output, usage, marks };
     call.would(Ask::RunEvent { run: id.clone(), event })?;
-    let folder = call.site.host.spoken().unwrap_or_default();
-    call.site.project.write(&folder, &id, &piece.text)?;
+    let folder = call.access.host.spoken().unwrap_or_default();
+    call.access.project.write(&folder, &id, &piece.text)?;
     Ok(Written { run: id.to_string(), bytes: piece.text.len() as u64 })
 }
 
@@ -142,7 +142,7 @@ pub fn tools(call: &Call, id: RunId, paging: Paging, _: Nothing) -> Result<Page<
     let world = call.world();
     let run = world.run(&id).ok_or_else(|| no_run(&id))?;
     let mut rows: Vec<ToolCall> = Vec::new();
-    for record in call.site.project.stream(&format!("run/{id}"))? {
+    for record in call.access.project.stream(&format!("run/{id}"))? {
         if record.kind != "tool_audited" {
             continue;
         }

@@ -77,7 +77,7 @@ pub fn show(call: &Call, id: SpecId, query: ShowQuery, _: Nothing) -> Result<Spe
 /// Every version, from the log: the World knows only the last one.
 fn submitted(call: &Call, id: &SpecId) -> Result<Vec<(SpecSubmitted, SpecVersion)>, Problem> {
     let mut all: Vec<(SpecSubmitted, SpecVersion)> = Vec::new();
-    for record in call.site.project.stream(&format!("spec/{id}"))? {
+    for record in call.access.project.stream(&format!("spec/{id}"))? {
         match Event::decode(&record.kind, &record.data) {
             Ok(Event::SpecSubmitted(it)) => {
                 let version = SpecVersion {

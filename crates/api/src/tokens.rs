@@ -21,7 +21,7 @@ pub struct Who {
 }
 
 pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<TokenLine>, Problem> {
-    Ok(paging.page(call.site.host.tokens()?))
+    Ok(paging.page(call.access.host.tokens()?))
 }
 
 pub fn create(call: &Call, (): (), _: Nothing, wish: NewToken) -> Result<Minted, Problem> {
@@ -31,11 +31,11 @@ pub fn create(call: &Call, (): (), _: Nothing, wish: NewToken) -> Result<Minted,
     }
     let now = call.request.at;
     let expires_at = wish.days.map(|days| now + Millis::from(days) * DAY_MILLIS);
-    call.site.host.create_token(&wish.name, wish.role, now, expires_at)
+    call.access.host.create_token(&wish.name, wish.role, now, expires_at)
 }
 
 pub fn revoke(call: &Call, id: String, _: Nothing, _: Nothing) -> Result<TokenLine, Problem> {
-    call.site.host.revoke_token(&id)?.ok_or_else(|| {
+    call.access.host.revoke_token(&id)?.ok_or_else(|| {
         Problem::not_found(format!("there is no token `{}`", id.escape_debug()))
             .hint("`adj token ls` lists them, each with its id")
     })
@@ -46,7 +46,7 @@ pub fn link(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Link, Problem
         Actor::Human(user) => user.clone(),
         other => return Err(Problem::new(403, "FORBIDDEN", format!("{other} is not a person"))),
     };
-    match call.site.control {
+    match call.access.control {
         Some(control) => {
             let who = Who { user: user.to_string(), token: call.request.token.clone() };
             control.link(who, call.request.at)

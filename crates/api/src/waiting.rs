@@ -6,7 +6,7 @@ use super::{Call, Problem, time};
 
 pub fn list(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Waiting>, Problem> {
     let (world, now) = (call.world(), call.request.at);
-    let list = kernel::waiting::waiting(&world, &call.site.host.facts(), now);
+    let list = kernel::waiting::waiting(&world, &call.access.host.facts(), now);
     Ok(paging.page_of(list, Waiting::from))
 }
 

@@ -2,7 +2,7 @@
 
 use super::fake::Running;
 use super::routes::{self, Route, Who};
-use super::tests::TestSite;
+use super::tests::TestAccess;
 use super::*;
 use kernel::config::Role;
 use schemars::generate::SchemaSettings;
@@ -22,16 +22,16 @@ struct Names {
 /// Two tasks, each with a worker and a run; where questions are wanted, both have one, and wait for it without their
 /// worker. An agent that asks is at work on the first.
 struct Scene {
-    site: TestSite,
+    access: TestAccess,
     own: Names,
     others: Names,
 }
 
 impl Scene {
     fn new(asking: bool) -> Scene {
-        let site = TestSite::with_fleet(Running::default());
+        let access = TestAccess::with_fleet(Running::default());
         let done = |path: &str, body: Value| {
-            let (status, answer) = site.post(path, body);
+            let (status, answer) = access.post(path, body);
             assert!(status < 300, "{path}: {answer}");
         };
         for (task, worker) in [("c-1", "A"), ("c-2", "B")] {
@@ -43,13 +43,13 @@ impl Scene {
                 done(&format!("/tasks/{task}/transitions"), question);
             }
         }
-        let (_, asked) = site.get("/approvals");
+        let (_, asked) = access.get("/approvals");
         let approval = |task: &str| {
             let asked = asked["items"].as_array().unwrap().iter().find(|asked| asked["task"] == task);
             asked.map(|asked| asked["id"].as_str().unwrap().to_owned()).unwrap_or_default()
         };
         let request = |task: &str| {
-            let (_, asked) = site.post("/requests", json!({"task": task, "text": "Which?"}));
+            let (_, asked) = access.post("/requests", json!({"task": task, "text": "Which?"}));
             asked["id"].as_str().unwrap().to_owned()
         };
         done("/channels", json!({"name": "ours"}));
@@ -60,7 +60,7 @@ impl Scene {
             Names { task, worker, run, approval, request, channel }
         };
         let (own, others) = (names("c-1", "A", "c-1.1", "ours"), names("c-2", "B", "c-2.1", "theirs"));
-        Scene { site, own, others }
+        Scene { access, own, others }
     }
 
     fn ask(&self, route: &Route, names: &Names, caller: &Caller, body: Value) -> (u16, Value) {
@@ -83,18 +83,18 @@ impl Scene {
                 part => part.to_owned(),
             })
             .collect();
-        let request = self.site.request(route.method, &path.join("/"), body);
-        let Some(role) = caller.role else { return self.site.answer(&request) };
+        let request = self.access.request(route.method, &path.join("/"), body);
+        let Some(role) = caller.role else { return self.access.answer(&request) };
         let run =
-            self.site.owner.handle().world().runs.values().find(|run| run.task.as_str() == "c-1").cloned();
+            self.access.owner.handle().world().runs.values().find(|run| run.task.as_str() == "c-1").cloned();
         let run = run.expect("the first task has a run");
         let actor = Actor::Agent { name: run.agent.clone(), role };
         if caller.in_channel {
             let channel = "ours".parse().unwrap();
             let seat = Some(Seat::Room { channel, agent: run.agent.clone() });
-            return self.site.answer(&Request { actor, seat, ..request });
+            return self.access.answer(&Request { actor, seat, ..request });
         }
-        self.site.answer(&Request { actor, run: Some(run.id.clone()), ..request })
+        self.access.answer(&Request { actor, run: Some(run.id.clone()), ..request })
     }
 }
 
@@ -210,8 +210,8 @@ fn a_token_for_reading_reads_everything_and_changes_nothing() {
     let scene = Scene::new(true);
     for route in routes::all() {
         let path = route.path.replace("{task}", "c-1").replace("{worker}", "A").replace("{run}", "c-1.1");
-        let request = scene.site.request(route.method, &path, body(route.path));
-        let (status, answer) = scene.site.answer(&Request { reads_only: true, ..request });
+        let request = scene.access.request(route.method, &path, body(route.path));
+        let (status, answer) = scene.access.answer(&Request { reads_only: true, ..request });
         let refused = (status, &answer["code"]) == (403, &json!("READ_ONLY"));
         assert_eq!(refused, route.method != Method::Get, "{} {}: {answer}", route.method.name(), route.path);
     }
@@ -327,7 +327,7 @@ fn nonsense_is_refused_by_every_route_and_the_next_request_is_fine() {
             let asked = format!("{} {} with {body}", route.method.name(), route.path);
             assert_eq!(status, 400, "{asked}: {answer}");
         }
-        assert_eq!(scene.site.get("/tasks").0, 200, "after {}", route.path);
+        assert_eq!(scene.access.get("/tasks").0, 200, "after {}", route.path);
     }
 }
 

@@ -29,15 +29,15 @@ pub fn signature(secret: &[u8], message: &[u8]) -> String {
 
 /// Hides tokens in a stream of bytes, also where one comes in several pieces.
 #[derive(Debug, Default)]
-pub struct Hider {
+pub struct TokenFilter {
     hashes: Vec<String>,
     /// The digits at the end of what came, fewer than a token has: they may be the beginning of one.
     held: Vec<u8>,
 }
 
-impl Hider {
-    pub fn new(hashes: Vec<String>) -> Hider {
-        Hider { hashes, held: Vec::new() }
+impl TokenFilter {
+    pub fn new(hashes: Vec<String>) -> TokenFilter {
+        TokenFilter { hashes, held: Vec::new() }
     }
 
     /// What may be written of this piece, and of what was held back before it.
@@ -98,7 +98,7 @@ pub fn hidden_in(text: &str, hashes: &[String]) -> Option<String> {
     if text.len() < TOKEN_DIGITS {
         return None;
     }
-    let mut hider = Hider::new(hashes.to_vec());
+    let mut hider = TokenFilter::new(hashes.to_vec());
     let mut shown = hider.pass(text.as_bytes());
     shown.extend(hider.rest());
     (shown != text.as_bytes()).then(|| String::from_utf8_lossy(&shown).into_owned())
@@ -124,7 +124,7 @@ mod tests {
         let said = format!("x{token}y a{token}{token}b {} \"{}\"\n12ab", &token[1..], token.to_uppercase());
         let shown = format!("x{HIDDEN}y a{HIDDEN}{HIDDEN}b {} \"{HIDDEN}\"\n12ab", &token[1..]);
         for cut in 1..said.len() {
-            let mut hider = Hider::new(hashes.clone());
+            let mut hider = TokenFilter::new(hashes.clone());
             let mut all = Vec::new();
             for piece in said.as_bytes().chunks(cut) {
                 all.extend(hider.pass(piece));
@@ -134,6 +134,6 @@ mod tests {
         }
         assert_eq!(hidden_in(&said, &hashes), Some(shown));
         assert_eq!(hidden_in(&said[65..90], &hashes), None);
-        assert_eq!(Hider::new(Vec::new()).pass(said.as_bytes()), said.as_bytes());
+        assert_eq!(TokenFilter::new(Vec::new()).pass(said.as_bytes()), said.as_bytes());
     }
 }

@@ -122,7 +122,7 @@ fn is_over(world: &World, event: &Event) -> bool {
 
 /// A run or a reply that is over has no token. A run keeps its ports for the tests of its landing and the hooks of its tree.
 async fn give_back(shared: &Arc<Shared>) {
-    let (desk, world) = (shared.clone(), shared.world());
+    let (host, world) = (shared.clone(), shared.world());
     let given = move || -> Result<(), AnyError> {
         let is_open = |id: &RunId| world.run(id).is_some_and(|run| run.is_open());
         let has_work = |id: &RunId| {
@@ -133,7 +133,7 @@ async fn give_back(shared: &Arc<Shared>) {
                 task.run.as_ref() == Some(id) && (!over || stands)
             })
         };
-        if let Some(keys) = &desk.keys {
+        if let Some(keys) = &host.keys {
             keys.keep_only(&|what| match what {
                 KeyFor::Run(run) => is_open(run),
                 KeyFor::Reply(seat, reply) => {
@@ -141,7 +141,7 @@ async fn give_back(shared: &Arc<Shared>) {
                 }
             })?;
         }
-        let ports = Ports::new(&desk.layout.state(), &desk.in_force().settings.ports);
+        let ports = Ports::new(&host.layout.state(), &host.in_force().settings.ports);
         Ok(ports.keep_only(|id| is_open(id) || has_work(id))?)
     };
     if let Err(error) = shared.blocking(given).await {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kernel::Ask;
 use kernel::command::{Happened, Outcome, RedBy};
 use kernel::words::{GateCause, GateFact};
-use kernel::world::Place;
+use kernel::world::Workspace;
 use machines::names::{EffectId, RunId, TaskId, WorkerName};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
@@ -15,7 +15,7 @@ use super::kept_command::{self, CommandError, KeptCommand, Ran};
 use super::landing::Record;
 use super::surroundings::{self, Purpose, SurroundingsError};
 use super::trees::TreeError;
-use super::{Missing, Shared, authorship, endings, words::Word};
+use super::{Missing, Shared, authorship, endings, step_commands::StepCommand};
 use git::{self, GitError, Inspection, Oid, Repository};
 use log::owner::SubmitError;
 use process::keeper::Reason;
@@ -46,7 +46,7 @@ pub async fn run(
     id: &EffectId,
     task: &TaskId,
     worker: Option<&WorkerName>,
-    words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+    words: Option<&mut mpsc::UnboundedReceiver<StepCommand>>,
 ) -> Option<Happened> {
     match look(shared, id, task, worker, words).await {
         Ok(what) => what,
@@ -60,7 +60,7 @@ async fn look(
     id: &EffectId,
     task: &TaskId,
     worker: Option<&WorkerName>,
-    words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+    words: Option<&mut mpsc::UnboundedReceiver<StepCommand>>,
 ) -> Result<Option<Happened>, TestsError> {
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
@@ -202,14 +202,14 @@ async fn note_test_files(shared: &Arc<Shared>, task: &kernel::world::Task, tip: 
 /// ignores and only this tree has may have helped: then nothing is remembered.
 async fn remember(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid, command: &str) {
     let Some(place) = task.place.clone() else { return };
-    let (desk, tip, command) = (shared.clone(), tip.clone(), command.to_owned());
+    let (host, tip, command) = (shared.clone(), tip.clone(), command.to_owned());
     let remembered = shared
         .blocking(move || {
-            let repository = &desk.repository;
+            let repository = &host.repository;
             if repository.ignored_beside_main(&place.tree, super::landing::FOLDER)? {
                 return Ok::<_, GitError>(());
             }
-            Record::of(&desk, &repository.tree_of(&tip)?, &command).write();
+            Record::of(&host, &repository.tree_of(&tip)?, &command).write();
             Ok(())
         })
         .await;
@@ -228,7 +228,7 @@ struct Looked {
 fn take_in(
     repository: &Repository,
     task: &TaskId,
-    place: &Place,
+    place: &Workspace,
     tickets: Option<&str>,
     agent: &git::Agent,
     cause: GateCause,
@@ -317,7 +317,7 @@ pub async fn run_tests(
     shared: &Arc<Shared>,
     whose: Whose<'_>,
     tests: Tests,
-    words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+    words: Option<&mut mpsc::UnboundedReceiver<StepCommand>>,
 ) -> Result<Tested, TestsError> {
     let in_force = shared.in_force();
     let folders = surroundings::Folders::make(&shared.layout, whose.task)?;
@@ -329,7 +329,7 @@ pub async fn run_tests(
         argv: kept_command::shell(&tests.command),
         env: surroundings::environment_of_tests(shared, &in_force, whose)?,
         sandbox: surroundings::sandbox(
-            shared.ground(&in_force.settings),
+            shared.context(&in_force.settings),
             &tests.cwd,
             &folders,
             Purpose::Tests,

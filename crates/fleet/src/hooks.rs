@@ -89,7 +89,7 @@ pub async fn in_folder(
         argv: kept_command::shell(command),
         env: surroundings::environment_of_tests(shared, &in_force, whose)?,
         sandbox: surroundings::sandbox(
-            shared.ground(&in_force.settings),
+            shared.context(&in_force.settings),
             &cwd,
             &folders,
             surroundings::Purpose::Hook,

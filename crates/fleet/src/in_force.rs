@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use kernel::Ask;
 
-use super::{RunError, Shared, surroundings, words::Word};
+use super::{RunError, Shared, step_commands::StepCommand, surroundings};
 use crate::apply_settings::{self, Valid};
 use project::prompts::Prompts;
 use project::settings::{Settings, trust};
@@ -65,7 +65,7 @@ impl Shared {
         let ways = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(way) = ways.get(&effect) {
             // Nobody listens: they have ended by themselves.
-            let _ = way.send(Word::End(None));
+            let _ = way.send(StepCommand::End(None));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::words::Word;
+use super::step_commands::StepCommand;
 use super::{Shared, surroundings};
 use base::files::FileError;
 use process::keeper::{self, Connection, Ending, Exit, Found, KeeperError, News, Reason, Sandbox, Spec};
@@ -67,7 +67,7 @@ pub fn shell(line: &str) -> Vec<String> {
 pub async fn run(
     shared: &Arc<Shared>,
     kept: KeptCommand,
-    mut words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+    mut words: Option<&mut mpsc::UnboundedReceiver<StepCommand>>,
 ) -> Result<Ran, CommandError> {
     let dir = shared.layout.steps().join(&kept.name);
     let task = kept.env.iter().find(|(name, _)| name == "ADJ_TASK").map(|(_, task)| task.clone());
@@ -129,7 +129,7 @@ pub async fn run(
                             connection.end(ENDING).await?;
                         }
                         Some(word) = next(&mut words), if !ending => {
-                            if matches!(word, Word::End(_) | Word::Interrupt) {
+                            if matches!(word, StepCommand::End(_) | StepCommand::Interrupt) {
                                 ending = true;
                                 connection.end(ENDING).await?;
                             }
@@ -211,7 +211,7 @@ fn was_cut_off(exit: &Exit) -> bool {
     matches!(exit.reason, Reason::Ended | Reason::Alone)
 }
 
-async fn next(words: &mut Option<&mut mpsc::UnboundedReceiver<Word>>) -> Option<Word> {
+async fn next(words: &mut Option<&mut mpsc::UnboundedReceiver<StepCommand>>) -> Option<StepCommand> {
     match words {
         Some(words) => words.recv().await,
         None => std::future::pending().await,

@@ -90,7 +90,7 @@ pub(super) async fn tested(
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
     let changes = ChangesInLanding::of(shared, &world, known);
     let failed = known.failed_landing.clone();
-    let (desk, name, by_agent) = (shared.clone(), task.clone(), known.run.is_some());
+    let (host, name, by_agent) = (shared.clone(), task.clone(), known.run.is_some());
     let of = tip.clone();
     let made = shared
         .blocking(move || -> Result<_, LandingError> {
@@ -102,7 +102,7 @@ pub(super) async fn tested(
                 let merged = Merged::Conflict { files: failed.files, dropped: Vec::new() };
                 return Ok(Ok((main, merged, Vec::new())));
             }
-            let edits = changes.edits(&desk, &tip, at / 1000)?;
+            let edits = changes.edits(&host, &tip, at / 1000)?;
             let mark = changes.mark;
             let merged = match &squash {
                 Some(agent) => {
@@ -118,14 +118,14 @@ pub(super) async fn tested(
             };
             if let Merged::Clean { commit, .. } = &merged {
                 repository.keep(&format!("landing-{name}"), commit)?;
-                distrust(&desk.layout, &repository, commit)?;
+                distrust(&host.layout, &repository, commit)?;
                 let said = mark.map(|mark| mark.said(&repository, commit)).transpose()?;
                 for said in said.into_iter().flatten() {
-                    desk.notice_once(format!("{name}: {said}"));
+                    host.notice_once(format!("{name}: {said}"));
                 }
             }
             let brought = match &merged {
-                Merged::Clean { commit, .. } if by_agent => tickets::added(&desk, &main, commit)?,
+                Merged::Clean { commit, .. } if by_agent => tickets::added(&host, &main, commit)?,
                 _ => Vec::new(),
             };
             Ok(Ok((main, merged, brought)))
@@ -209,17 +209,17 @@ async fn solved_before(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &O
         return false;
     };
     let changes = ChangesInLanding::of(shared, &shared.world(), task);
-    let (desk, tip) = (shared.clone(), tip.clone());
+    let (host, tip) = (shared.clone(), tip.clone());
     let solved = shared
         .blocking(move || -> Result<bool, LandingError> {
             let main = commit(&failed.main)?;
             Ok(match failed.conflict {
                 true => {
-                    let edits = changes.edits(&desk, &tip, 0)?;
-                    desk.repository.conflicts(&main, &tip, &edits)?.is_none()
+                    let edits = changes.edits(&host, &tip, 0)?;
+                    host.repository.conflicts(&main, &tip, &edits)?.is_none()
                 }
                 // The gate has tested it together with that main.
-                false => desk.repository.contains(&tip, &main)?,
+                false => host.repository.contains(&tip, &main)?,
             })
         })
         .await;
@@ -237,12 +237,12 @@ pub(super) async fn still_conflicts(
     let failed = task.failed_landing.clone().filter(|failed| failed.conflict && failed.stands);
     let Some(failed) = failed else { return Ok(None) };
     let changes = ChangesInLanding::of(shared, &shared.world(), task);
-    let (desk, tip) = (shared.clone(), tip.clone());
+    let (host, tip) = (shared.clone(), tip.clone());
     shared
         .blocking(move || -> Result<_, GitError> {
-            let repository = &desk.repository;
+            let repository = &host.repository;
             let main = repository.main_tip()?;
-            let edits = changes.edits(&desk, &tip, 0)?;
+            let edits = changes.edits(&host, &tip, 0)?;
             let Some(files) = repository.conflicts(&main, &tip, &edits)? else { return Ok(None) };
             let before = Oid::new(&failed.main).filter(|before| *before != main);
             let solved = match before {

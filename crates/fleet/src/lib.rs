@@ -18,8 +18,8 @@ pub mod desktop;
 mod disk;
 pub mod doctor;
 mod endings;
+mod executor;
 mod gate;
-mod hands;
 mod health;
 mod hooks;
 mod in_force;
@@ -40,13 +40,13 @@ mod seats;
 pub mod shell;
 pub mod standstill;
 mod step;
+mod step_commands;
 mod surroundings;
 mod tickets;
 mod tidy;
 mod timers_alone;
 mod tip;
 mod trees;
-mod words;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ use project::prompts::Prompts;
 use project::settings::{Settings, trust};
 
 use in_force::SettingsInForce;
-use words::Word;
+use step_commands::StepCommand;
 
 pub use after_commit::{STANDSTILL, is_news, notice_id, standstill_id};
 pub use kept_command::{KeptRun, runs_of};
@@ -80,7 +80,7 @@ pub use sandbox_notes::{
 };
 pub use step::{For, Step, StepFile};
 pub use surroundings::limits;
-pub use tickets::{Look, look_alone, see_alone, untold, write_alone};
+pub use tickets::{TicketScan, look_alone, see_alone, untold, write_alone};
 pub use timers_alone::{Away, report_timers};
 
 /// How a fleet is run.
@@ -212,9 +212,9 @@ pub(crate) struct Shared {
     /// Somebody wants the settings to be read anew.
     reread: tokio::sync::Notify,
     /// The steps that this process follows, and the way to each.
-    steps: Mutex<HashMap<EffectId, mpsc::UnboundedSender<Word>>>,
+    steps: Mutex<HashMap<EffectId, mpsc::UnboundedSender<StepCommand>>>,
     /// Workers and seats that have had their step, where each gets only one.
-    stepped: Mutex<BTreeSet<hands::Who>>,
+    stepped: Mutex<BTreeSet<executor::Who>>,
     /// Where steps are followed.
     listener: listener::Listener,
     /// Git and files: more at once only makes each slower.
@@ -227,7 +227,7 @@ pub(crate) struct Shared {
     landed_hook: tokio::sync::Mutex<()>,
     /// The tests that run now: their effect, command, and since when.
     running: Mutex<Vec<RunningTests>>,
-    pub tickets: tickets::Desk,
+    pub tickets: tickets::TicketFolder,
     /// The landings that a checkout holds up, each with what is in the way and how it looked then.
     held_up: Mutex<HashMap<TaskId, landing::InTheWay>>,
     /// The remote's main as each task with a pull request has seen it last.
@@ -281,7 +281,7 @@ impl Runner {
         repository.exclude_ours()?;
         repository.repair_trees()?;
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        let tickets = tickets::Desk::new(&layout, &settings, repository.bare());
+        let tickets = tickets::TicketFolder::new(&layout, &settings, repository.bare());
         let listener = listener::Listener::start()
             .map_err(|why| RunError::Io { path: layout.root().to_owned(), why })?;
         let shared = Shared {

@@ -9,10 +9,10 @@ use machines::names::{EffectId, RunId};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::hands::{self, Hands};
+use super::executor::{self, EffectExecutor};
 use super::{
-    RunError, Runner, Shared, Stop, after_commit, landing, passes, pull_request, recovery, tickets, tidy,
-    words::Word,
+    RunError, Runner, Shared, Stop, after_commit, landing, passes, pull_request, recovery,
+    step_commands::StepCommand, tickets, tidy,
 };
 use base::clock;
 use log::outbox::{self, Outbox};
@@ -96,11 +96,12 @@ impl Runner {
                 return self.end(tasks).await;
             }
             head.borrow_and_update();
-            let next = match outbox.turn(&mut Hands { shared, desk: shared, tasks: &mut tasks }).await {
-                // It was tried until the fleet was to stop.
-                Err(error) if passes(&error) => continue,
-                next => next?,
-            };
+            let next =
+                match outbox.turn(&mut EffectExecutor { shared, host: shared, tasks: &mut tasks }).await {
+                    // It was tried until the fleet was to stop.
+                    Err(error) if passes(&error) => continue,
+                    next => next?,
+                };
             shared.sleep.write();
             if (shared.until_idle || shared.once) && shared.is_idle(&outbox) {
                 if tasks.is_empty() {
@@ -240,7 +241,7 @@ impl Shared {
     /// seat does.
     pub(super) fn waits(&self, effect: &Effect) -> bool {
         let stepped = |whose| self.stepped.lock().unwrap_or_else(PoisonError::into_inner).contains(&whose);
-        self.once && hands::whose(effect).is_some_and(stepped)
+        self.once && executor::whose(effect).is_some_and(stepped)
     }
 
     pub(super) fn is_held_up(&self) -> bool {
@@ -304,7 +305,7 @@ impl Shared {
 
     pub(super) fn tell_steps(&self, how: Stop) {
         for step in self.steps.lock().unwrap_or_else(PoisonError::into_inner).values() {
-            let word = if how == Stop::Now { Word::End(None) } else { Word::Interrupt };
+            let word = if how == Stop::Now { StepCommand::End(None) } else { StepCommand::Interrupt };
             let _ = step.send(word);
         }
     }

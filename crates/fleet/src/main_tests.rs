@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::gate::{self, Tested, Tests, TestsError, Whose};
 use super::landing::{self, Ready, Record};
-use super::{Shared, endings, words::Word};
+use super::{Shared, endings, step_commands::StepCommand};
 use project::workplace::Ports;
 
 /// What the folders of main's tests are named by; it is nobody's task.
@@ -20,7 +20,7 @@ pub async fn run(
     shared: &Arc<Shared>,
     id: &EffectId,
     again: bool,
-    mut words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+    mut words: Option<&mut mpsc::UnboundedReceiver<StepCommand>>,
 ) -> Option<Happened> {
     loop {
         let of = shared.in_force().settings.tests();
@@ -41,7 +41,7 @@ pub async fn test(
     shared: &Arc<Shared>,
     name: &str,
     again: bool,
-    words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+    words: Option<&mut mpsc::UnboundedReceiver<StepCommand>>,
 ) -> Result<Option<Happened>, TestsError> {
     // Its servers need ports as those of a task's tests do.
     let run = RunId::new(format!("{NAME}.1"))?;
@@ -56,7 +56,7 @@ async fn with_ports(
     shared: &Arc<Shared>,
     name: &str,
     again: bool,
-    words: Option<&mut mpsc::UnboundedReceiver<Word>>,
+    words: Option<&mut mpsc::UnboundedReceiver<StepCommand>>,
     run: &RunId,
 ) -> Result<Option<Happened>, TestsError> {
     let in_force = shared.in_force();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kernel::World;
-use kernel::budget::Room;
+use kernel::budget::Headroom;
 use kernel::config::Micros;
 use kernel::effect::Prompt;
 use kernel::rooms::Seated;
@@ -100,8 +100,8 @@ pub fn budget_left(world: &World, task: &Task, run: &Run) -> Option<f64> {
     tightest(own.iter().chain(&shared), run.reserved)
 }
 
-fn tightest<'a>(rooms: impl Iterator<Item = &'a Room>, reserved: Micros) -> Option<f64> {
+fn tightest<'a>(rooms: impl Iterator<Item = &'a Headroom>, reserved: Micros) -> Option<f64> {
     // What is set aside for this step is its own to spend.
-    let left = |room: &Room| room.limit.saturating_sub(room.used.saturating_sub(reserved));
+    let left = |room: &Headroom| room.limit.saturating_sub(room.used.saturating_sub(reserved));
     rooms.map(left).min().map(|micros| micros as f64 / 1e6)
 }

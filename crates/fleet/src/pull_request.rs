@@ -85,21 +85,21 @@ async fn try_to_land(
     let known = known.ok_or_else(|| LandingError::from(Missing::Task(task.clone())))?;
     let tip = landing::commit(tip)?;
     let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at) / 1000;
-    let (desk, by_agent, ticket) = (shared.clone(), known.run.is_some(), known.ticket.clone());
+    let (host, by_agent, ticket) = (shared.clone(), known.run.is_some(), known.ticket.clone());
     let (change, brought) = {
         let tip = tip.clone();
         let work = move || -> Result<_, Stop> {
             let edits: Vec<Edit> = match &ticket {
-                Some(ticket) => tickets::close_in_landing(&desk, ticket)?.into_iter().collect(),
+                Some(ticket) => tickets::close_in_landing(&host, ticket)?.into_iter().collect(),
                 None => Vec::new(),
             };
             let message = format!("Close {}\n", ticket.as_deref().unwrap_or_default());
-            let change = desk.repository.with_edits(&tip, &message, &edits, at)?;
-            let Some((merge, old)) = desk.repository.brought_by(&change, &main)? else {
+            let change = host.repository.with_edits(&tip, &message, &edits, at)?;
+            let Some((merge, old)) = host.repository.brought_by(&change, &main)? else {
                 return Ok((change, None));
             };
             let tickets = match by_agent {
-                true => tickets::added(&desk, &old, &merge)?,
+                true => tickets::added(&host, &old, &merge)?,
                 false => Vec::new(),
             };
             let [merge, old] = [merge, old].map(|oid| SmolStr::new(oid.as_str()));
@@ -132,26 +132,26 @@ async fn try_to_land(
 async fn follow(shared: &Arc<Shared>, task: &TaskId) -> Result<Oid, Stop> {
     let settings = shared.in_force().settings.clone();
     fetch(shared, &settings.project.main).await?;
-    let (desk, name) = (shared.clone(), task.clone());
+    let (host, name) = (shared.clone(), task.clone());
     let work = move || -> Result<Oid, Stop> {
         let (remote, main) = (&settings.landing.remote, &settings.project.main);
-        let there = desk.repository.fetched(remote, main)?;
+        let there = host.repository.fetched(remote, main)?;
         let there = there.ok_or_else(|| remote_in_the_way(format!("`{remote}` has no branch `{main}`")))?;
-        desk.remote_mains.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), there.clone());
+        host.remote_mains.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), there.clone());
         for _ in 0..MOVES_MAX {
-            let here = desk.repository.main_tip()?;
-            match desk.repository.compared(&here, &there)? {
+            let here = host.repository.main_tip()?;
+            match host.repository.compared(&here, &there)? {
                 Stands::Ahead => return Ok(there),
                 Stands::Apart => {
                     let why = format!("your {main} and {remote}'s each have commits that the other has not");
-                    let command = format!("git -C '{}' rebase {remote}/{main}", desk.layout.root().display());
+                    let command = format!("git -C '{}' rebase {remote}/{main}", host.layout.root().display());
                     return Err(Stop::Held(Happened::CheckoutInTheWay { why, command }));
                 }
                 Stands::Behind => {}
             }
-            landing::distrust(&desk.layout, &desk.repository, &there)?;
-            if let Moved::InTheWay { why, files, command, at } = desk.repository.move_main(&there, &here)? {
-                let mut held_up = desk.held_up.lock().unwrap_or_else(PoisonError::into_inner);
+            landing::distrust(&host.layout, &host.repository, &there)?;
+            if let Moved::InTheWay { why, files, command, at } = host.repository.move_main(&there, &here)? {
+                let mut held_up = host.held_up.lock().unwrap_or_else(PoisonError::into_inner);
                 held_up.insert(name, InTheWay::look(&at, &files));
                 return Err(Stop::Held(Happened::CheckoutInTheWay { why, command }));
             }
@@ -180,20 +180,20 @@ async fn push(shared: &Arc<Shared>, task: &TaskId, change: &Oid) -> Result<(), S
         return Ok(());
     }
     let ours = {
-        let (desk, task, there) = (shared.clone(), task.clone(), there.clone());
+        let (host, task, there) = (shared.clone(), task.clone(), there.clone());
         let look = move || -> Result<bool, GitError> {
             let ours =
-                [desk.repository.pushed(&task, Push::Begun)?, desk.repository.pushed(&task, Push::Done)?];
+                [host.repository.pushed(&task, Push::Begun)?, host.repository.pushed(&task, Push::Done)?];
             Ok(there.is_none() || ours.contains(&there))
         };
         shared.blocking(look).await?
     };
     if !ours {
         fetch(shared, &branch).await?;
-        let (desk, remote, name, change) = (shared.clone(), remote.clone(), branch.clone(), change.clone());
+        let (host, remote, name, change) = (shared.clone(), remote.clone(), branch.clone(), change.clone());
         let look = move || -> Result<bool, GitError> {
-            let there = desk.repository.fetched(&remote, &name)?;
-            there.map_or(Ok(false), |there| desk.repository.has(&there, &change))
+            let there = host.repository.fetched(&remote, &name)?;
+            there.map_or(Ok(false), |there| host.repository.has(&there, &change))
         };
         return match shared.blocking(look).await? {
             true => Ok(()),
@@ -202,17 +202,17 @@ async fn push(shared: &Arc<Shared>, task: &TaskId, change: &Oid) -> Result<(), S
             }
         };
     }
-    let (desk, name, commit) = (shared.clone(), task.clone(), change.clone());
+    let (host, name, commit) = (shared.clone(), task.clone(), change.clone());
     let begin = move || -> Result<(), GitError> {
-        desk.repository.hand_out(&commit)?;
-        desk.repository.write_pushed(&name, Push::Begun, &commit)
+        host.repository.hand_out(&commit)?;
+        host.repository.write_pushed(&name, Push::Begun, &commit)
     };
     shared.blocking(begin).await?;
     let lease = there.as_ref().map_or("", |there| there.as_str());
     let lease = format!("--force-with-lease={reference}:{lease}");
     git(shared, &["push", "--quiet", &lease, &remote, &format!("{change}:{reference}")]).await?;
-    let (desk, name, commit) = (shared.clone(), task.clone(), change.clone());
-    Ok(shared.blocking(move || desk.repository.write_pushed(&name, Push::Done, &commit)).await?)
+    let (host, name, commit) = (shared.clone(), task.clone(), change.clone());
+    Ok(shared.blocking(move || host.repository.write_pushed(&name, Push::Done, &commit)).await?)
 }
 
 /// Runs the command that opens the pull request. The address that it prints, if it prints one; nothing where it was ended.
@@ -311,8 +311,8 @@ pub fn look(shared: &Arc<Shared>) {
         if fetch(&shared, &main).await.is_err() {
             return;
         }
-        let desk = shared.clone();
-        let Ok(Some(there)) = shared.blocking(move || desk.repository.fetched(&remote, &main)).await else {
+        let host = shared.clone();
+        let Ok(Some(there)) = shared.blocking(move || host.repository.fetched(&remote, &main)).await else {
             return;
         };
         let world = shared.world();

@@ -14,7 +14,7 @@ use kernel::Effect;
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 
 use super::gate::Whose;
-use super::surroundings::{self, Folders, Ground, Names, Purpose, SurroundingsError};
+use super::surroundings::{self, Folders, Names, ProjectContext, Purpose, SurroundingsError};
 use super::{Missing, Shared, authorship};
 use git::GitError;
 use process::keeper::Spec;
@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const SHELL: &str = "/bin/sh";
 
 /// Who has the tree, and what is run in it.
-pub struct Visit<'a> {
+pub struct ShellSession<'a> {
     pub task: &'a TaskId,
     /// The tree's name among the trees.
     pub tree: &'a str,
@@ -98,23 +98,29 @@ pub(super) async fn is_left(shared: &Arc<Shared>, id: &EffectId, effect: &Effect
 }
 
 /// What is to be run, and within what.
-pub fn spec(layout: &Layout, settings: &Settings, adj: &Path, visit: &Visit) -> Result<Spec, ShellError> {
+pub fn spec(
+    layout: &Layout,
+    settings: &Settings,
+    adj: &Path,
+    session: &ShellSession,
+) -> Result<Spec, ShellError> {
     let repository = super::open_repository(layout, settings)?;
-    let tree = repository.places().trees.join(visit.tree);
+    let tree = repository.places().trees.join(session.tree);
     if !tree.is_dir() {
         return Err(ShellError::NoTree(tree));
     }
-    let name = if settings.agents.contains_key(visit.agent) { visit.agent } else { &settings.fleet.agent };
+    let name =
+        if settings.agents.contains_key(session.agent) { session.agent } else { &settings.fleet.agent };
     let agent = settings.agents.get(name).ok_or_else(|| Missing::Agent(name.clone()))?;
-    let folders = Folders::make(layout, visit.task)?;
-    let ground = Ground { layout, repository: &repository, adj, settings };
-    let whose = Whose { task: visit.task, run: None, worker: visit.worker };
+    let folders = Folders::make(layout, session.task)?;
+    let context = ProjectContext { layout, repository: &repository, adj, settings };
+    let whose = Whose { task: session.task, run: None, worker: session.worker };
     let git = match settings.fleet.isolation {
         Isolation::Worktree => authorship::author(settings, name).settings(&repository),
         Isolation::Clone => Vec::new(),
     };
-    let mut env = surroundings::variables(ground, Names::OfAgent(&agent.env), whose, git)?;
-    if visit.terminal {
+    let mut env = surroundings::variables(context, Names::OfAgent(&agent.env), whose, git)?;
+    if session.terminal {
         // Somebody looks at this one.
         for name in ["TERM", "COLORTERM"] {
             env.retain(|(known, _)| known != name);
@@ -122,21 +128,21 @@ pub fn spec(layout: &Layout, settings: &Settings, adj: &Path, visit: &Visit) -> 
         }
     }
     let shell = || std::env::var("SHELL").ok().filter(|shell| !shell.is_empty());
-    let argv = match visit.command {
+    let argv = match session.command {
         [] => vec![shell().unwrap_or_else(|| SHELL.to_owned())],
         command => command.to_vec(),
     };
-    let sandbox = surroundings::sandbox(ground, &tree, &folders, Purpose::Shell(agent, &argv[0]), None)?;
+    let sandbox = surroundings::sandbox(context, &tree, &folders, Purpose::Shell(agent, &argv[0]), None)?;
     Ok(Spec {
         env: env.into_iter().collect(),
         limits: surroundings::limits(settings),
         sandbox,
-        ..Spec::new(format!("shell-{}", visit.task), argv, tree)
+        ..Spec::new(format!("shell-{}", session.task), argv, tree)
     })
 }
 
 impl Shared {
-    pub(super) fn ground<'a>(&'a self, settings: &'a Settings) -> Ground<'a> {
-        Ground { layout: &self.layout, repository: &self.repository, adj: &self.adj, settings }
+    pub(super) fn context<'a>(&'a self, settings: &'a Settings) -> ProjectContext<'a> {
+        ProjectContext { layout: &self.layout, repository: &self.repository, adj: &self.adj, settings }
     }
 }

@@ -59,7 +59,7 @@ impl Folders {
 
 /// What a process in a task's tree is made ready from.
 #[derive(Clone, Copy)]
-pub struct Ground<'a> {
+pub struct ProjectContext<'a> {
     pub layout: &'a Layout,
     pub repository: &'a git::Repository,
     /// This program.
@@ -82,7 +82,7 @@ pub fn environment(
         Isolation::Clone => Vec::new(),
     };
     let whose = Whose { task: &task.id, run: Some(run), worker: Some(worker) };
-    variables(shared.ground(&in_force.settings), Names::OfAgent(&agent.env), whose, settings)
+    variables(shared.context(&in_force.settings), Names::OfAgent(&agent.env), whose, settings)
 }
 
 /// The same for an agent that speaks outside of any task: it has no ports, and its git is that of a clone.
@@ -109,7 +109,7 @@ pub fn environment_of_tests(
     whose: Whose<'_>,
 ) -> Result<Vec<(String, String)>, SurroundingsError> {
     variables(
-        shared.ground(&in_force.settings),
+        shared.context(&in_force.settings),
         Names::OfTests(&in_force.settings.test.env),
         whose,
         Vec::new(),
@@ -126,14 +126,14 @@ pub enum Names<'a> {
 
 /// `settings` are git's.
 pub fn variables(
-    ground: Ground<'_>,
+    context: ProjectContext<'_>,
     names: Names<'_>,
     whose: Whose<'_>,
     settings: Vec<(&'static str, String)>,
 ) -> Result<Vec<(String, String)>, SurroundingsError> {
     let Whose { task, run, worker } = whose;
-    let temporary = ground.layout.temp(task);
-    let ports = workplace::Ports::new(&ground.layout.state(), &ground.settings.ports);
+    let temporary = context.layout.temp(task);
+    let ports = workplace::Ports::new(&context.layout.state(), &context.settings.ports);
     let port_base = run.map(|run| ports.lease(run)).transpose()?;
     let given = workplace::Given {
         task: task.as_str(),
@@ -148,11 +148,11 @@ pub fn variables(
     };
     let mut git = unsigned();
     git.extend(settings);
-    if ground.settings.fleet.isolation == Isolation::Worktree
-        && let Some(excludes) = ground.repository.excluded_in(task)
+    if context.settings.fleet.isolation == Isolation::Worktree
+        && let Some(excludes) = context.repository.excluded_in(task)
     {
         // A worktree shares the user's own excludes, which are not ours to write to.
-        let file = ground.layout.private(task).join("excludes");
+        let file = context.layout.private(task).join("excludes");
         std::fs::write(&file, excludes).map_err(FileError::at("write", &file))?;
         git.push(("core.excludesFile", file.to_string_lossy().into_owned()));
     }
@@ -191,13 +191,13 @@ pub enum Purpose<'a> {
 /// What a process may reach: its tree, its own folders and, if it is at work, the declared caches; of ours only the shared
 /// objects, and an agent the socket.
 pub fn sandbox(
-    ground: Ground<'_>,
+    context: ProjectContext<'_>,
     cwd: &Path,
     folders: &Folders,
     purpose: Purpose,
     run: Option<&RunId>,
 ) -> Result<Option<keeper::Sandbox>, SurroundingsError> {
-    let settings = &ground.settings.sandbox;
+    let settings = &context.settings.sandbox;
     if settings.mode == SandboxMode::Off {
         return Ok(None);
     }
@@ -208,39 +208,39 @@ pub fn sandbox(
     let mut read_write = vec![cwd.to_owned(), folders.private.clone(), folders.temp.clone()];
     let speaks = matches!(purpose, Purpose::Reply(..));
     let caches = Sandbox::expand(&settings.caches, home.as_deref());
-    let mut read_only = vec![ground.layout.land_objects()];
+    let mut read_only = vec![context.layout.land_objects()];
     // Whoever only speaks builds nothing.
     if speaks { &mut read_only } else { &mut read_write }.extend(caches);
     read_only.extend(Sandbox::expand(&settings.read, home.as_deref()));
-    let mut hidden = vec![ground.repository.places().trees.clone(), ground.layout.temporary()];
+    let mut hidden = vec![context.repository.places().trees.clone(), context.layout.temporary()];
     let mut concealed = Sandbox::expand(&settings.hide, home.as_deref());
     let sandbox::Support { namespaces, processes, bubblewrap, .. } = sandbox::support_by(settings.namespaces);
-    let worktree = ground.settings.fleet.isolation == Isolation::Worktree && !speaks;
+    let worktree = context.settings.fleet.isolation == Isolation::Worktree && !speaks;
     let tests = matches!(purpose, Purpose::Tests);
     let linked =
-        if tests || strict { trees::linked(ground.repository, ground.settings)? } else { Vec::new() };
+        if tests || strict { trees::linked(context.repository, context.settings)? } else { Vec::new() };
     let mut instead = Vec::new();
     if worktree {
-        let places = ground.repository.worktree_places(cwd, namespaces)?;
+        let places = context.repository.worktree_places(cwd, namespaces)?;
         read_write.extend(places.writable);
         instead = places.instead;
         // With namespaces alone our state in it is hidden again; Landlock leaves it open around that.
         let shows = strict || (tests && namespaces);
-        read_only.extend(shows.then(|| ground.repository.git_dir().to_owned()));
+        read_only.extend(shows.then(|| context.repository.git_dir().to_owned()));
     }
     if tests {
         // Tests see the tree that they are run on: what they need of the checkout is linked, or named in the settings.
-        concealed.extend(hidden_checkouts(ground.repository, namespaces));
+        concealed.extend(hidden_checkouts(context.repository, namespaces));
         read_only.extend(linked.iter().cloned());
-        read_only.extend(toolchains_in_checkout(&machine, ground.repository));
+        read_only.extend(toolchains_in_checkout(&machine, context.repository));
     }
     // Files around what Landlock hides cannot be read once they are replaced, and those of a git directory are.
-    if worktree && namespaces { &mut concealed } else { &mut hidden }.push(ground.layout.state());
+    if worktree && namespaces { &mut concealed } else { &mut hidden }.push(context.layout.state());
     let program = match purpose {
         Purpose::Step(agent, program) | Purpose::Reply(agent, program) => {
-            read_only.extend(ground.layout.socket().parent().map(Path::to_owned));
+            read_only.extend(context.layout.socket().parent().map(Path::to_owned));
             read_only.extend(machine.passed_on(&agent.env));
-            read_only.extend(strict.then(|| ground.adj.to_owned()));
+            read_only.extend(strict.then(|| context.adj.to_owned()));
             Some(program)
         }
         Purpose::Shell(agent, program) => {
@@ -273,13 +273,13 @@ pub fn sandbox(
         bubblewrap,
         processes,
         // What lies there is memory that no process of it is seen to use.
-        shared_memory_bytes: limits(ground.settings).memory_bytes,
+        shared_memory_bytes: limits(context.settings).memory_bytes,
         network: if no_network { sandbox::Network::None } else { sandbox::Network::Open },
         tcp_connect: None,
         // On a loopback of its own it meets nobody.
         tcp_bind: match no_network {
             true => None,
-            false => Some(ports_of(ground, run)?),
+            false => Some(ports_of(context, run)?),
         },
     };
     let mode = if strict { sandbox::Mode::Strict } else { sandbox::Mode::Auto };
@@ -287,11 +287,11 @@ pub fn sandbox(
 }
 
 /// The ports at which a process may listen: its run's block, what the settings add, and what the system gives to anyone.
-fn ports_of(ground: Ground<'_>, run: Option<&RunId>) -> Result<Vec<(u16, u16)>, SurroundingsError> {
-    let leased = workplace::Ports::new(&ground.layout.state(), &ground.settings.ports);
+fn ports_of(context: ProjectContext<'_>, run: Option<&RunId>) -> Result<Vec<(u16, u16)>, SurroundingsError> {
+    let leased = workplace::Ports::new(&context.layout.state(), &context.settings.ports);
     let block = run.map(|run| leased.block(run)).transpose()?;
     let mut ports: Vec<_> = block.into_iter().map(|block| (*block.start(), *block.end())).collect();
-    ports.extend(ground.settings.sandbox.ports.iter().map(|port| (*port, *port)));
+    ports.extend(context.settings.sandbox.ports.iter().map(|port| (*port, *port)));
     ports.extend(workplace::system_ports::free());
     Ok(ports)
 }

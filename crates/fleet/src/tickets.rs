@@ -22,7 +22,7 @@ use project::settings::{Settings, TicketSource, trust};
 const GONE_AFTER: Millis = 1_000;
 
 /// The project's tickets, as far as this process knows them.
-pub struct Desk {
+pub struct TicketFolder {
     /// Nothing where tickets are not read from files, or where there is no checkout to read them from.
     files: Option<Files>,
 }
@@ -44,7 +44,7 @@ struct Files {
 
 /// What the files say.
 #[derive(Debug, Default)]
-pub struct Look {
+pub struct TicketScan {
     pub seen: Vec<Seen>,
     /// Files that are no tickets, and tickets that wait for each other in a circle.
     pub problems: Vec<Problem>,
@@ -56,8 +56,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Desk {
-    pub fn new(layout: &Layout, settings: &Settings, bare: bool) -> Desk {
+impl TicketFolder {
+    pub fn new(layout: &Layout, settings: &Settings, bare: bool) -> TicketFolder {
         let read = settings.tickets.source == TicketSource::Files && !bare;
         let files = read.then(|| {
             let dir = settings.tickets.dir.clone();
@@ -77,7 +77,7 @@ impl Desk {
                 own: OwnWrites::default(),
             }
         });
-        Desk { files }
+        TicketFolder { files }
     }
 
     /// When the files are to be looked at again though nothing tells of a change, by the steady clock.
@@ -86,12 +86,12 @@ impl Desk {
         since.map(|since| since + GONE_AFTER)
     }
 
-    fn look(&self, repository: Option<&Repository>) -> Look {
+    fn look(&self, repository: Option<&Repository>) -> TicketScan {
         self.files.as_ref().map(|files| files.look(repository)).unwrap_or_default()
     }
 }
 
-impl Look {
+impl TicketScan {
     /// Tickets of the log whose file is gone, though their tasks are not done.
     fn missing(&self, world: &World) -> Vec<TaskId> {
         let Some(there) = &self.there else { return Vec::new() };
@@ -118,7 +118,7 @@ impl Files {
     /// The tickets as they are now. Where the checkout stands on another branch, what main has and nobody changed here is
     /// read from main: a branch from before a ticket was closed does not open it again, and one without it does not
     /// take it away.
-    fn look(&self, repository: Option<&Repository>) -> Look {
+    fn look(&self, repository: Option<&Repository>) -> TicketScan {
         // A ticket that a landing closes is closed when main has it, and not before.
         let _still = repository.map(Repository::still);
         let scanned = locked(&self.scanned).scan();
@@ -126,7 +126,7 @@ impl Files {
             .iter()
             .any(|found| found.as_ref().is_err_and(|problem| problem.file == self.root.join(&self.dir)));
         let mut found: BTreeMap<PathBuf, Result<Seen, Problem>> = BTreeMap::new();
-        let mut look = Look { there: (!unreadable).then(BTreeSet::new), ..Look::default() };
+        let mut look = TicketScan { there: (!unreadable).then(BTreeSet::new), ..TicketScan::default() };
         for file in scanned {
             let path = match &file {
                 Ok(seen) => seen.path.clone(),
@@ -171,8 +171,8 @@ impl Files {
 /// Tells the kernel of every ticket that it has not been told of as it is, and of those whose files are gone. At the
 /// `start` of a fleet a file that is not there is gone; later it may be on its way.
 pub async fn see_all(shared: &Arc<Shared>, start: bool) -> Result<(), RunError> {
-    let desk = shared.clone();
-    let look = shared.blocking(move || desk.tickets.look(Some(&desk.repository))).await;
+    let host = shared.clone();
+    let look = shared.blocking(move || host.tickets.look(Some(&host.repository))).await;
     let Some(files) = &shared.tickets.files else { return Ok(()) };
     for problem in &look.problems {
         shared.notice_once(problem.to_string());
@@ -223,18 +223,18 @@ pub async fn write(
     status: &SmolStr,
     note: Option<&str>,
 ) -> Option<Happened> {
-    let (desk, effect, task, ticket) = (shared.clone(), effect.clone(), task.clone(), ticket.clone());
+    let (host, effect, task, ticket) = (shared.clone(), effect.clone(), task.clone(), ticket.clone());
     let (status, note) = (status.clone(), note.map(str::to_owned));
     let written = shared
         .blocking(move || {
-            let Some(files) = &desk.tickets.files else { return Ok(Written::Left(None)) };
+            let Some(files) = &host.tickets.files else { return Ok(Written::Left(None)) };
             let _turn = locked(&files.writing);
-            let world = desk.world();
+            let world = host.world();
             if !world.effects.contains_key(&effect) {
                 return Ok(Written::Left(None));
             }
             let landed = world.task(&task).is_some_and(|task| task.landed.is_some());
-            write_file(files, Some(&desk.repository), &ticket, &status, note.as_deref(), landed)
+            write_file(files, Some(&host.repository), &ticket, &status, note.as_deref(), landed)
         })
         .await;
     Some(match written {
@@ -396,27 +396,27 @@ impl Watch {
 
 /// What the ticket files say now, for a command that runs alone. Git is asked only where the checkout stands on
 /// something else than main.
-pub fn look_alone(layout: &Layout) -> Look {
-    let Ok(in_force) = trust::in_force(layout) else { return Look::default() };
+pub fn look_alone(layout: &Layout) -> TicketScan {
+    let Ok(in_force) = trust::in_force(layout) else { return TicketScan::default() };
     let settings = in_force.settings;
     if Repository::may_have_left(&layout.state()) {
         // A landing that was cut off may have closed a ticket in the checkout alone. Where that cannot be put right now,
         // the tickets say nothing.
         let repository = super::open_repository(layout, &settings);
         if !repository.is_ok_and(|repository| repository.recover_work().is_ok()) {
-            return Look::default();
+            return TicketScan::default();
         }
     }
     let head = std::fs::read_to_string(layout.root().join(".git/HEAD"));
     if head.is_ok_and(|head| head.trim() == format!("ref: refs/heads/{}", settings.project.main)) {
-        return Desk::new(layout, &settings, false).look(None);
+        return TicketFolder::new(layout, &settings, false).look(None);
     }
-    let Ok(repository) = super::open_repository(layout, &settings) else { return Look::default() };
-    Desk::new(layout, &settings, repository.bare()).look(Some(&repository))
+    let Ok(repository) = super::open_repository(layout, &settings) else { return TicketScan::default() };
+    TicketFolder::new(layout, &settings, repository.bare()).look(Some(&repository))
 }
 
 /// What the log has not been told of the tickets: new ones, changed ones, and those whose files are gone.
-pub fn untold(look: &Look, world: &World) -> Vec<Ask> {
+pub fn untold(look: &TicketScan, world: &World) -> Vec<Ask> {
     let seen = look.seen.iter().map(|seen| seen.ticket.to_seen(true));
     let unknown = seen.filter(|ticket| !kernel::knows_ticket(world, ticket));
     let mut asks: Vec<Ask> = unknown.map(Ask::SeeTicket).collect();
@@ -451,7 +451,7 @@ pub fn write_alone(handle: &log::owner::Handle, layout: &Layout) -> Result<(), R
     // Settings with a fault are for `adj run` to refuse; until then the tickets wait.
     let Ok(settings) = trust::in_force(layout).map(|in_force| in_force.settings) else { return Ok(()) };
     let repository = super::open_repository(layout, &settings)?;
-    let desk = Desk::new(layout, &settings, repository.bare());
+    let host = TicketFolder::new(layout, &settings, repository.bare());
     let leased = handle.lease("command", clock::now(), clock::now() + 60_000, log::outbox::LEASED_MAX)?;
     for leased in leased {
         let fence = log::Fence { effect: leased.id.clone(), attempt: leased.attempt };
@@ -462,7 +462,7 @@ pub fn write_alone(handle: &log::owner::Handle, layout: &Layout) -> Result<(), R
         };
         let kernel::Effect::WriteTicket { task, ticket, status, note } = effect.as_ref() else { continue };
         let landed = world.task(task).is_some_and(|task| task.landed.is_some());
-        let written = match &desk.files {
+        let written = match &host.files {
             Some(files) => write_file(files, Some(&repository), ticket, status, note.as_deref(), landed),
             None => Ok(Written::Left(None)),
         };

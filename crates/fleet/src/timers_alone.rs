@@ -14,7 +14,7 @@ use machines::names::EffectId;
 
 use super::main_loop::until;
 use base::clock;
-use log::outbox::{self, Attempt, Clock, Desk, Executor, Meaning, Outbox};
+use log::outbox::{self, Attempt, Clock, Executor, Meaning, Outbox, OutboxHost};
 use log::owner::{Handle, SubmitError};
 use log::{Fence, Leased, Millis, Pending};
 
@@ -85,9 +85,9 @@ struct Alone {
 }
 
 impl Executor for Alone {
-    type Desk = Alone;
+    type Host = Alone;
 
-    fn desk(&mut self) -> &mut Alone {
+    fn host(&mut self) -> &mut Alone {
         self
     }
 
@@ -114,7 +114,7 @@ impl Clock for Alone {
     }
 }
 
-impl Desk for Alone {
+impl OutboxHost for Alone {
     type Error = SubmitError;
 
     fn meaning(error: &SubmitError) -> Meaning {
@@ -147,7 +147,7 @@ impl Desk for Alone {
     }
 
     async fn submit(&mut self, ask: Ask, fence: Option<Fence>) -> Result<Answer, SubmitError> {
-        super::hands::submit(&self.handle, ask, fence).await
+        super::executor::submit(&self.handle, ask, fence).await
     }
 
     fn refused(&mut self, _: &Fence, _: &Happened, _: Refusal) -> Result<(), SubmitError> {

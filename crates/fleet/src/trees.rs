@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kernel::command::Happened;
-use kernel::world::Place;
+use kernel::world::Workspace;
 use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
@@ -229,13 +229,13 @@ fn made(layout: &Layout, task: &TaskId) -> PathBuf {
     layout.state().join("made").join(task.as_str())
 }
 
-fn place_of(shared: &Shared, task: &TaskId) -> Option<Place> {
+fn workspace_of(shared: &Shared, task: &TaskId) -> Option<Workspace> {
     shared.world().task(task).and_then(|task| task.place.clone())
 }
 
 /// Saves everything in the tree to a ref.
 pub async fn save(shared: &Arc<Shared>, id: &EffectId, task: &TaskId) -> Option<Happened> {
-    let Some(place) = place_of(shared, task) else { return Some(nothing_saved()) };
+    let Some(place) = workspace_of(shared, task) else { return Some(nothing_saved()) };
     let (repository, of, effect) = (shared.repository.clone(), task.clone(), id.to_string());
     let saved = shared.blocking(move || repository.save(&of, &place.tree, &effect)).await;
     Some(match saved {
@@ -261,7 +261,9 @@ pub async fn remove(
     task: &TaskId,
     start_over: bool,
 ) -> Option<Happened> {
-    let Some(place) = place_of(shared, task) else { return Some(Happened::TreeRemoved { reference: None }) };
+    let Some(place) = workspace_of(shared, task) else {
+        return Some(Happened::TreeRemoved { reference: None });
+    };
     let stands = {
         let (repository, of, tree) = (shared.repository.clone(), task.clone(), place.tree.clone());
         shared.blocking(move || repository.stands(&of, &tree)).await

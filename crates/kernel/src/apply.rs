@@ -193,7 +193,7 @@ impl World {
             }),
             Event::WorkerLost(e) => self.edit_task(&e.id, |task| task.lost_workers = e.lost),
             Event::PlaceGiven(e) => self.edit_task(&e.id, |task| {
-                task.place = Some(Place {
+                task.place = Some(Workspace {
                     tree: e.tree.clone(),
                     branch: e.branch.clone(),
                     session: e.session.clone(),
@@ -745,7 +745,7 @@ impl World {
         }
     }
 
-    fn edit_place(&mut self, id: &TaskId, edit: impl FnOnce(&mut Place)) -> Folded {
+    fn edit_place(&mut self, id: &TaskId, edit: impl FnOnce(&mut Workspace)) -> Folded {
         self.edit_task(id, |task| {
             if let Some(place) = &mut task.place {
                 edit(place);
@@ -1183,8 +1183,12 @@ impl World {
     fn answer_kept(&mut self, e: &AnswerKept) -> Folded {
         let order = self.count();
         let key = (e.scope.clone(), e.key.clone());
-        let kept =
-            Kept { fingerprint: e.fingerprint, order, command: e.command.clone(), answer: e.answer.clone() };
+        let kept = IdempotentAnswer {
+            fingerprint: e.fingerprint,
+            order,
+            command: e.command.clone(),
+            answer: e.answer.clone(),
+        };
         self.kept.insert(key.clone(), Arc::new(kept));
         self.kept_order.insert(order, key);
         while self.kept_order.len() > self.config.limits.kept_answers {

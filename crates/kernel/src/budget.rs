@@ -16,7 +16,7 @@ use machines::names::{AgentName, TaskId};
 
 /// One budget, as a guard sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Headroom {
     pub scope: BudgetScope,
     pub limit: Micros,
     /// Spent and estimated: no step that ends gives it back.
@@ -25,7 +25,7 @@ pub struct Room {
     pub used: Micros,
 }
 
-impl Room {
+impl Headroom {
     pub fn has(&self, amount: Micros) -> bool {
         self.used.saturating_add(amount) <= self.limit
     }
@@ -69,7 +69,7 @@ pub fn limit(world: &World, scope: BudgetScope, agent: &AgentName) -> Option<Mic
 }
 
 /// What a person is asked where a budget has no room for a step.
-pub fn question(world: &World, room: &Room, agent: &AgentName, task: Option<&TaskId>) -> String {
+pub fn question(world: &World, room: &Headroom, agent: &AgentName, task: Option<&TaskId>) -> String {
     let share = share(world, agent);
     let default = limit(world, room.scope, agent).unwrap_or(0).max(room.missing(share));
     let task = task.map_or("it", TaskId::as_str);
@@ -101,7 +101,7 @@ pub fn dollars(micros: Micros) -> String {
 }
 
 /// What the agent's own and the day's budget have left: they hold for every task.
-pub fn shared_rooms(world: &World, agent: &AgentName, day: i64) -> Vec<Room> {
+pub fn shared_rooms(world: &World, agent: &AgentName, day: i64) -> Vec<Headroom> {
     let by_agent = world.spend.by_agent.get(agent).cloned().unwrap_or_default();
     let by_day = world.spend.by_day.get(&day).cloned().unwrap_or_default();
     let used = |total: &Total| (total.cost + unpriced(world, &total.unknown).counted(), total.reserved);
@@ -115,7 +115,7 @@ pub fn shared_rooms(world: &World, agent: &AgentName, day: i64) -> Vec<Room> {
 }
 
 /// What the budgets of one task and its run have left.
-pub fn own_rooms(world: &World, task: &Task, run: Option<&Run>) -> Vec<Room> {
+pub fn own_rooms(world: &World, task: &Task, run: Option<&Run>) -> Vec<Headroom> {
     let counted = |unknown| unpriced(world, unknown).counted();
     let (raised, used) = run.map_or((0, (0, 0)), |run| {
         (run.raised, (run.spend.cost + counted(&run.spend.unknown), run.reserved))
@@ -138,9 +138,9 @@ fn room(
     agent: &AgentName,
     raised: Micros,
     (spent, aside): (Micros, Micros),
-) -> Option<Room> {
+) -> Option<Headroom> {
     let limit = limit(world, scope, agent)?.saturating_add(raised);
-    Some(Room { scope, limit, spent, used: spent.saturating_add(aside) })
+    Some(Headroom { scope, limit, spent, used: spent.saturating_add(aside) })
 }
 
 fn rooms<'w>(
@@ -148,18 +148,18 @@ fn rooms<'w>(
     task: &'w Task,
     run: &'w Run,
     day: i64,
-) -> impl Iterator<Item = Room> + use<'w> {
+) -> impl Iterator<Item = Headroom> + use<'w> {
     own_rooms(world, task, Some(run)).into_iter().chain(shared_rooms(world, &run.agent, day))
 }
 
 /// The first budget that has no room for one more step.
-pub fn exhausted(world: &World, task: &Task, run: &Run, day: i64) -> Option<Room> {
+pub fn exhausted(world: &World, task: &Task, run: &Run, day: i64) -> Option<Headroom> {
     let share = share(world, &run.agent);
     rooms(world, task, run, day).find(|room| !room.has(share))
 }
 
 /// The first budget that is passed already: a step cost more than was set aside for it.
-pub fn passed(world: &World, task: &Task, run: &Run, day: i64) -> Option<Room> {
+pub fn passed(world: &World, task: &Task, run: &Run, day: i64) -> Option<Headroom> {
     rooms(world, task, run, day).find(|room| room.used > room.limit)
 }
 

@@ -39,7 +39,7 @@ pub fn handle(world: &World, command: &Command) -> Result<Commit, Refusal> {
 }
 
 /// The first decided answer, again; or a conflict where the key was used for something else.
-fn again(world: &World, kept: &crate::world::Kept, fingerprint: u64) -> Result<Commit, Refusal> {
+fn again(world: &World, kept: &crate::world::IdempotentAnswer, fingerprint: u64) -> Result<Commit, Refusal> {
     if kept.fingerprint != fingerprint {
         let message = "this idempotency key was used for another request";
         return Err(Refusal::new(409, "KEY_REUSED", message).hint("use a new key for a new request"));
@@ -63,7 +63,7 @@ fn kept_before<'w>(
     command: &Command,
     key: &SmolStr,
     fingerprint: u64,
-) -> Option<&'w crate::world::Kept> {
+) -> Option<&'w crate::world::IdempotentAnswer> {
     let kept = world.kept.get(&(subject(&command.ask), key.clone()))?;
     let done = matches!(kept.answer, Answer::Done(_)) && kept.fingerprint == fingerprint;
     (done && command.actor.is_human()).then_some(&**kept)

@@ -289,7 +289,7 @@ fn held_by(world: &World, task: &Task, agent: &AgentName) -> bool {
 }
 
 /// A budget as a guard: whether a step fits, and in which numbers.
-fn money(world: &World, room: &budget::Room, agent: &AgentName) -> Guard {
+fn money(world: &World, room: &budget::Headroom, agent: &AgentName) -> Guard {
     let condition = match room.scope {
         BudgetScope::Run => Condition::RunBudget,
         BudgetScope::Task => Condition::TaskBudget,
@@ -305,7 +305,7 @@ fn money(world: &World, room: &budget::Room, agent: &AgentName) -> Guard {
 /// The budgets that hold for every task, with the question that a person has not answered, or said no to.
 fn shared_money(world: &World, agent: &AgentName, day: i64) -> Vec<Guard> {
     let rooms = budget::shared_rooms(world, agent, day).into_iter();
-    let with_question = |room: budget::Room| {
+    let with_question = |room: budget::Headroom| {
         let mut guard = money(world, &room, agent);
         let asked = crate::rules::asked(world, &room, agent, day).filter(|_| !guard.holds);
         match asked.map(|asked| (&asked.id, asked.decided.is_none())) {
@@ -333,7 +333,7 @@ pub(crate) struct Denied {
 pub(crate) fn denied_budget(world: &World, agent: &AgentName, day: i64) -> Option<Denied> {
     let share = budget::share(world, agent);
     let rooms = budget::shared_rooms(world, agent, day).into_iter().filter(|room| !room.has(share));
-    let denied = |room: &budget::Room| {
+    let denied = |room: &budget::Headroom| {
         let asked = crate::rules::asked(world, room, agent, day)?;
         Some(asked.decided.as_ref()?.at)
     };

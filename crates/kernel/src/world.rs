@@ -89,7 +89,7 @@ pub struct World {
     #[serde(default)]
     pub specs: OrdMap<SpecId, Arc<Spec>>,
     /// Answers given under an idempotency key, by scope and key.
-    pub kept: OrdMap<(SmolStr, SmolStr), Arc<Kept>>,
+    pub kept: OrdMap<(SmolStr, SmolStr), Arc<IdempotentAnswer>>,
     /// The same, by age, so that the oldest can go.
     pub kept_order: OrdMap<u64, (SmolStr, SmolStr)>,
     /// Counts up: what was created later has a larger number.
@@ -168,7 +168,7 @@ pub struct Task {
     /// How often a lease was given: the fencing number.
     pub lease_attempts: u32,
     /// Tree, branch and session. They belong to the task and outlive every worker.
-    pub place: Option<Place>,
+    pub place: Option<Workspace>,
     pub run: Option<RunId>,
     pub runs: u32,
     pub lost_workers: u32,
@@ -287,7 +287,7 @@ pub enum Holder {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct Workspace {
     pub tree: String,
     pub branch: String,
     pub session: SmolStr,
@@ -959,7 +959,7 @@ pub struct Connected {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct IdempotentAnswer {
     pub fingerprint: u64,
     pub order: u64,
     pub command: SmolStr,

@@ -53,8 +53,8 @@ pub trait Clock {
 }
 
 /// The way to the log, and to whoever decides.
-#[allow(async_fn_in_trait, reason = "both executors are ours, and neither hands a desk to another thread")]
-pub trait Desk: Clock {
+#[allow(async_fn_in_trait, reason = "both executors are ours, and neither gives its host to another thread")]
+pub trait OutboxHost: Clock {
     type Error;
 
     /// What the error means for whoever asked.
@@ -92,9 +92,9 @@ pub trait Desk: Clock {
 
 /// The hands that carry effects out.
 pub trait Executor {
-    type Desk: Desk;
+    type Host: OutboxHost;
 
-    fn desk(&mut self) -> &mut Self::Desk;
+    fn host(&mut self) -> &mut Self::Host;
 
     /// It is left in the outbox, for another time.
     fn leaves(&self, effect: &Effect) -> bool;
@@ -179,17 +179,17 @@ impl Backoff {
     }
 
     /// Returns when to ask again. False: that does not help, or everything is to end and does so without.
-    pub async fn again<D: Desk>(&mut self, desk: &mut D, error: &D::Error) -> bool {
+    pub async fn again<D: OutboxHost>(&mut self, host: &mut D, error: &D::Error) -> bool {
         if D::meaning(error) != Meaning::Passes {
             return false;
         }
-        if desk.is_stopping() {
+        if host.is_stopping() {
             self.last_tries += 1;
-            desk.rest(TRY_AGAIN.0, error).await;
+            host.rest(TRY_AGAIN.0, error).await;
             return self.last_tries < LAST_TRIES;
         }
         let wait = self.next();
-        desk.rest(wait, error).await;
+        host.rest(wait, error).await;
         true
     }
 }
@@ -213,66 +213,70 @@ impl Attempt {
     }
 
     /// Tells the log what came of it, and says what follows.
-    pub async fn tell<D: Desk>(&mut self, desk: &mut D, what: Happened) -> Result<Next, D::Error> {
+    pub async fn tell<D: OutboxHost>(&mut self, host: &mut D, what: Happened) -> Result<Next, D::Error> {
         // No agent can help that there is no room, so it is not held against one.
         if let Happened::Failed { error } | Happened::TreeFailed { error } = &what
-            && desk.has_no_room()
+            && host.has_no_room()
         {
             return Ok(Next::WhenThereIsRoom { error: error.clone() });
         }
         crash::effect(self.effect.kind(), "after");
         let failed = matches!(what, Happened::Failed { .. });
-        let told = tell(desk, &self.fence(), what).await?;
+        let told = tell(host, &self.fence(), what).await?;
         crash::effect(self.effect.kind(), "told");
         // What only we need stays in the outbox after a failure.
-        let wanted = told == Told::Wanted && desk.effects().contains_key(&self.id);
+        let wanted = told == Told::Wanted && host.effects().contains_key(&self.id);
         Ok(if failed && wanted { Next::Again { wait: self.backoff.next() } } else { Next::Over })
     }
 }
 
 /// Asks in the system's name, and asks again where the disk is full or failed: that passes. What was not written down
 /// by the time that everything is to end is found again by whoever comes next.
-pub async fn submit<D: Desk>(desk: &mut D, ask: Ask, fence: Option<&Fence>) -> Result<Answer, D::Error> {
+pub async fn submit<D: OutboxHost>(
+    host: &mut D,
+    ask: Ask,
+    fence: Option<&Fence>,
+) -> Result<Answer, D::Error> {
     let mut backoff = Backoff::default();
     loop {
-        match desk.submit(ask.clone(), fence.cloned()).await {
-            Err(error) if backoff.again(desk, &error).await => {}
+        match host.submit(ask.clone(), fence.cloned()).await {
+            Err(error) if backoff.again(host, &error).await => {}
             answered => return answered,
         }
     }
 }
 
 /// Tells what came of an effect, or how far it has got.
-pub async fn tell<D: Desk>(desk: &mut D, fence: &Fence, what: Happened) -> Result<Told, D::Error> {
+pub async fn tell<D: OutboxHost>(host: &mut D, fence: &Fence, what: Happened) -> Result<Told, D::Error> {
     let effect = EffectId::new(&fence.effect).expect("the log gave it out");
     let ask = Ask::Outcome(Outcome { effect, what: what.clone() });
-    match submit(desk, ask, Some(fence)).await {
+    match submit(host, ask, Some(fence)).await {
         Ok(Answer::Done(reply)) if reply.superseded => Ok(Told::Superseded),
         Ok(Answer::Done(_)) => Ok(Told::Wanted),
-        Ok(Answer::Refused(refusal)) => desk.refused(fence, &what, refusal).map(|()| Told::Superseded),
+        Ok(Answer::Refused(refusal)) => host.refused(fence, &what, refusal).map(|()| Told::Superseded),
         Err(error) if D::meaning(&error) == Meaning::Fenced => Ok(Told::Superseded),
         Err(error) => Err(error),
     }
 }
 
 /// A timer's time has come, or somebody has it come now.
-pub async fn ring<D: Desk>(desk: &mut D, timer: &EffectId) -> Result<Told, D::Error> {
-    tell(desk, &Fence { effect: timer.to_string(), attempt: 0 }, Happened::TimerDue).await
+pub async fn ring<D: OutboxHost>(host: &mut D, timer: &EffectId) -> Result<Told, D::Error> {
+    tell(host, &Fence { effect: timer.to_string(), attempt: 0 }, Happened::TimerDue).await
 }
 
 /// The log has one owner, which is this process: what another one held, it holds no more.
-pub async fn take_over<D: Desk>(desk: &mut D) -> Result<(), D::Error> {
-    for pending in desk.pending().await?.into_iter().filter(|pending| pending.owner.is_some()) {
-        release(desk, &Fence { effect: pending.id, attempt: pending.attempt }).await?;
+pub async fn take_over<D: OutboxHost>(host: &mut D) -> Result<(), D::Error> {
+    for pending in host.pending().await?.into_iter().filter(|pending| pending.owner.is_some()) {
+        release(host, &Fence { effect: pending.id, attempt: pending.attempt }).await?;
     }
     Ok(())
 }
 
-async fn release<D: Desk>(desk: &mut D, fence: &Fence) -> Result<(), D::Error> {
+async fn release<D: OutboxHost>(host: &mut D, fence: &Fence) -> Result<(), D::Error> {
     let mut backoff = Backoff::default();
     loop {
-        match desk.release(fence).await {
-            Err(error) if backoff.again(desk, &error).await => {}
+        match host.release(fence).await {
+            Err(error) if backoff.again(host, &error).await => {}
             released => return released,
         }
     }
@@ -295,8 +299,8 @@ impl Outbox {
     pub async fn turn<E: Executor>(
         &mut self,
         executor: &mut E,
-    ) -> Result<Option<Millis>, <E::Desk as Desk>::Error> {
-        let next = self.report_timers(executor.desk()).await?;
+    ) -> Result<Option<Millis>, <E::Host as OutboxHost>::Error> {
+        let next = self.report_timers(executor.host()).await?;
         self.take_up(executor).await?;
         Ok(next)
     }
@@ -314,15 +318,15 @@ impl Outbox {
         }
     }
 
-    async fn report_timers<D: Desk>(&mut self, desk: &mut D) -> Result<Option<Millis>, D::Error> {
+    async fn report_timers<D: OutboxHost>(&mut self, host: &mut D) -> Result<Option<Millis>, D::Error> {
         loop {
-            let (due, next) = self.due_timers(desk);
+            let (due, next) = self.due_timers(host);
             if due.is_empty() {
                 return Ok(next);
             }
             for mut timer in due {
                 crash::effect(timer.effect.kind(), "before");
-                timer.tell(desk, Happened::TimerDue).await?;
+                timer.tell(host, Happened::TimerDue).await?;
             }
         }
     }
@@ -331,15 +335,15 @@ impl Outbox {
     ///
     /// What the log says of a timer is read once, when this process first sees it: from then on it waits by a clock that
     /// nobody sets.
-    fn due_timers<D: Desk>(&mut self, desk: &D) -> (Vec<Attempt>, Option<Millis>) {
-        let (effects, now, steady) = (desk.effects(), desk.now(), desk.steady());
+    fn due_timers<D: OutboxHost>(&mut self, host: &D) -> (Vec<Attempt>, Option<Millis>) {
+        let (effects, now, steady) = (host.effects(), host.now(), host.steady());
         self.deadlines.retain(|id, _| effects.contains_key(id));
         for (id, effect) in &effects {
             if self.deadlines.contains_key(id) {
                 continue;
             }
             // What this process finds when it begins was set before it: the time asleep since then does not count.
-            let now = if self.begun { now } else { now.saturating_sub(desk.slept()) };
+            let now = if self.begun { now } else { now.saturating_sub(host.slept()) };
             if let Some(left) = effect.left(now) {
                 self.deadlines.insert(id.clone(), steady.saturating_add(left));
             }
@@ -351,8 +355,8 @@ impl Outbox {
     }
 
     /// Takes up what nobody has in hand.
-    async fn take_up<E: Executor>(&mut self, executor: &mut E) -> Result<(), <E::Desk as Desk>::Error> {
-        let effects = executor.desk().effects();
+    async fn take_up<E: Executor>(&mut self, executor: &mut E) -> Result<(), <E::Host as OutboxHost>::Error> {
+        let effects = executor.host().effects();
         let is_free = |(id, effect): (&EffectId, &Arc<Effect>)| {
             effect.due().is_none() && !self.in_hand.contains_key(id) && !executor.leaves(effect)
         };
@@ -361,10 +365,10 @@ impl Outbox {
         }
         let mut backoff = Backoff::default();
         let leased = loop {
-            let desk = executor.desk();
-            let until = desk.now() + LEASE_MILLIS;
-            match desk.lease(HOLDER, until, LEASED_MAX).await {
-                Err(error) if backoff.again(desk, &error).await => {}
+            let host = executor.host();
+            let until = host.now() + LEASE_MILLIS;
+            match host.lease(HOLDER, until, LEASED_MAX).await {
+                Err(error) if backoff.again(host, &error).await => {}
                 leased => break leased?,
             }
         };
@@ -374,10 +378,10 @@ impl Outbox {
                 continue;
             };
             if executor.leaves(&effect) {
-                let desk = executor.desk();
-                match release(desk, &Fence { effect: id, attempt }).await {
+                let host = executor.host();
+                match release(host, &Fence { effect: id, attempt }).await {
                     // Nobody else takes it as long as we are here, and whoever comes next takes it over.
-                    Err(error) if <E::Desk as Desk>::meaning(&error) == Meaning::Passes => {}
+                    Err(error) if <E::Host as OutboxHost>::meaning(&error) == Meaning::Passes => {}
                     released => released?,
                 }
                 continue;

@@ -1,4 +1,4 @@
-//! The owner of a project: the one desk at which everything is decided.
+//! The owner of a project: the one state from which everything is decided.
 //!
 //! It holds the World and the log, and one thread at a time sits at it: its own, or, where nobody else waits, the one that
 //! asks, so that no other needs to be woken for it. All commands that wait are decided one after the other, each on the World that the
@@ -147,15 +147,15 @@ impl Owner {
             head: tokio::sync::watch::Sender::new(folded.head.seq),
             on_append: OnceLock::new(),
             spoken: Order::default(),
-            desk: Mutex::new(None),
+            state: Mutex::new(None),
         });
         let (snapshot_at, batch_max) = (folded.snapshot, settings.batch_max);
-        let desk = Desk { log, folded, settings, snapshot_at, snapshot: None, shared: shared.clone() };
-        *shared.desk() = Some(desk);
+        let state = OwnerState { log, folded, settings, snapshot_at, snapshot: None, shared: shared.clone() };
+        *shared.state() = Some(state);
         let thread = std::thread::Builder::new().name("owner".to_owned());
         let at = shared.clone();
         let thread = thread.spawn(move || at.work(batch_max)).map_err(|error| {
-            *shared.desk() = None;
+            *shared.state() = None;
             OpenError::Log(LogError::Io { doing: "given a thread", why: error.to_string() })
         })?;
         Ok(Owner { handle: Handle { shared }, thread: Some(thread) })
@@ -186,7 +186,7 @@ impl Handle {
         receive.recv().unwrap_or(Err(SubmitError::Stopped))
     }
 
-    /// Asks without waiting. The answer is given at the desk, so what takes it must be quick; it is dropped without
+    /// Asks without waiting. The answer is given while the state is locked, so what takes it must be quick; it is dropped without
     /// having been called if the owner ends first.
     pub fn send(
         &self,
@@ -197,8 +197,8 @@ impl Handle {
         self.shared.queue.push(Job::Decide(Asked::new(command, fence, answer)))
     }
 
-    /// Asks, and waits only where the desk is free: then this thread decides by itself, and that takes as long as the disk
-    /// does. Otherwise the answer is given at the desk later.
+    /// Asks, and waits only if the state is free: then this thread decides by itself, and that takes as long as the disk
+    /// does. Otherwise the owner's thread answers later.
     pub fn send_here(
         &self,
         command: Command,
@@ -206,8 +206,8 @@ impl Handle {
         answer: impl FnOnce(Result<Answer, SubmitError>) + Send + 'static,
     ) -> Result<(), SubmitError> {
         if let Some(batch) = self.shared.queue.push_or_take(Asked::new(command, fence, answer))? {
-            let seat = Seat(&self.shared);
-            seat.0.at_desk(|desk| desk.decide_all(batch));
+            let seat = BatchTurn(&self.shared);
+            seat.0.at_desk(|state| state.decide_all(batch));
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Handle {
         self.shared.head.subscribe()
     }
 
-    /// Is told of every batch that is on disk: its last record, and how long the write took. At the desk, so it must be
+    /// Is told of every batch that is on disk: its last record, and how long the write took. It runs while the state is locked, so it must be
     /// quick. Only the first that asks is told.
     pub fn on_append(&self, told: impl Fn(Seq, Duration) + Send + Sync + 'static) {
         let _ = self.shared.on_append.set(Box::new(told));
@@ -327,7 +327,7 @@ impl Handle {
         work: impl FnOnce(&mut dyn Log) -> Result<T, LogError> + Send + 'static,
     ) -> Result<T, SubmitError> {
         let (send, receive) = channel();
-        let job = move |desk: &mut Desk| drop(send.send(work(&mut *desk.log)));
+        let job = move |state: &mut OwnerState| drop(send.send(work(&mut *state.log)));
         self.shared.queue.push(Job::Do(Box::new(job)))?;
         receive.recv().map_err(|_| SubmitError::Stopped)?.map_err(SubmitError::Log)
     }
@@ -347,7 +347,7 @@ struct Shared {
     on_append: OnceLock<Box<OnAppend>>,
     spoken: Order,
     /// `None` before it is set up, and after the owner has ended.
-    desk: Mutex<Option<Desk>>,
+    state: Mutex<Option<OwnerState>>,
 }
 
 impl Shared {
@@ -357,23 +357,23 @@ impl Shared {
         let mut was_busy = false;
         while let Some(work) = self.queue.next(batch_max, was_busy) {
             was_busy = true;
-            self.at_desk(|desk| match work {
-                Work::Batch(asked) => desk.decide_all(asked),
-                Work::Do(job) => job(desk),
+            self.at_desk(|state| match work {
+                Work::Batch(asked) => state.decide_all(asked),
+                Work::Do(job) => job(state),
             });
         }
-        self.at_desk(Desk::save_snapshot);
+        self.at_desk(OwnerState::save_snapshot);
     }
 
-    /// Whoever the queue gave work to finds the desk free.
-    fn at_desk(&self, work: impl FnOnce(&mut Desk)) {
-        if let Some(desk) = &mut *self.desk() {
-            work(desk);
+    /// Whoever the queue gave work to finds the state free.
+    fn at_desk(&self, work: impl FnOnce(&mut OwnerState)) {
+        if let Some(state) = &mut *self.state() {
+            work(state);
         }
     }
 
-    fn desk(&self) -> MutexGuard<'_, Option<Desk>> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, Option<OwnerState>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn latest(&self) -> MutexGuard<'_, Latest> {
@@ -384,7 +384,7 @@ impl Shared {
 type OnAppend = dyn Fn(Seq, Duration) + Send + Sync;
 
 /// What decisions are made with.
-struct Desk {
+struct OwnerState {
     log: Box<dyn Log>,
     /// What is on disk.
     folded: Folded,
@@ -410,14 +410,14 @@ struct Closing<'a>(&'a Shared);
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
         self.0.queue.abandon();
-        drop(self.0.desk().take());
+        drop(self.0.state().take());
     }
 }
 
-/// A thread that sits at the desk for one batch of its own. If it ends by a panic, nobody knows what state the desk is in.
-struct Seat<'a>(&'a Shared);
+/// A thread that decides one batch of its own. If it ends by a panic, the state may be half changed.
+struct BatchTurn<'a>(&'a Shared);
 
-impl Drop for Seat<'_> {
+impl Drop for BatchTurn<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.queue.abandon();
@@ -426,7 +426,7 @@ impl Drop for Seat<'_> {
     }
 }
 
-impl Desk {
+impl OwnerState {
     fn decide_all(&mut self, asked: Vec<Asked>) {
         let decided = self.catch_up().and_then(|()| {
             let mut batch = self.begin(&asked);
@@ -603,7 +603,7 @@ impl Desk {
         let thread = std::thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
             let snapshot = folded.snapshot(&version);
             // Should the owner have stopped in the meantime, it fetches the snapshot by itself.
-            let _ = shared.queue.push(Job::Do(Box::new(Desk::save_snapshot)));
+            let _ = shared.queue.push(Job::Do(Box::new(OwnerState::save_snapshot)));
             snapshot
         });
         self.snapshot = thread.ok();

@@ -27,7 +27,7 @@ const STRETCH_BYTES: u64 = 64 << 10;
 
 /// Where a piece stands among all that happens: behind the record, and there behind what has a smaller tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct TokenPosition {
     pub seq: Seq,
     /// In microseconds by the clock where that has moved on, else one more than the last. It orders what comes between two
     /// records, and means nothing else.
@@ -48,26 +48,26 @@ pub struct Piece {
 /// The order of everything that is written while one process owns the project.
 #[derive(Default)]
 pub struct Order {
-    last: Mutex<Place>,
+    last: Mutex<TokenPosition>,
     told: OnceLock<Box<Told>>,
 }
 
-type Told = dyn Fn(&RunId, Place) + Send + Sync;
+type Told = dyn Fn(&RunId, TokenPosition) + Send + Sync;
 
 impl Order {
     /// Whoever wants to hear of every run for which something was added. Only the first is told.
-    pub fn on_growth(&self, told: impl Fn(&RunId, Place) + Send + Sync + 'static) {
+    pub fn on_growth(&self, told: impl Fn(&RunId, TokenPosition) + Send + Sync + 'static) {
         let _ = self.told.set(Box::new(told));
     }
 
     /// All that there is stands at this place or before it, and all that will come stands behind it.
-    pub fn now(&self, seq: impl FnOnce() -> Seq) -> Place {
+    pub fn now(&self, seq: impl FnOnce() -> Seq) -> TokenPosition {
         let mut last = self.lock();
         *last = behind(*last, seq());
         *last
     }
 
-    fn lock(&self) -> MutexGuard<'_, Place> {
+    fn lock(&self) -> MutexGuard<'_, TokenPosition> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -103,10 +103,10 @@ impl Order {
 }
 
 /// The next place, which is behind this record too.
-fn behind(last: Place, seq: Seq) -> Place {
+fn behind(last: TokenPosition, seq: Seq) -> TokenPosition {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
     let tick = u64::try_from(clock).unwrap_or(0).max(last.tick + 1);
-    Place { seq: seq.max(last.seq), tick }
+    TokenPosition { seq: seq.max(last.seq), tick }
 }
 
 /// The file of a run, as the step writes to it that is under way.
@@ -114,7 +114,7 @@ pub struct Words {
     file: File,
     length: u64,
     /// Where its last piece stands; the clock may have been set back since.
-    last: Place,
+    last: TokenPosition,
     run: RunId,
     step: EffectId,
     /// The last line of the step that brought something which is in the file, and how many pieces that were.
@@ -138,9 +138,9 @@ impl Words {
         let lines = end[..whole].split(|byte| *byte == b'\n').rev();
         let lines = lines.filter_map(|line| serde_json::from_slice::<Line<String>>(line).ok());
         let mut known: Option<(u64, usize)> = None;
-        let mut last = Place::default();
+        let mut last = TokenPosition::default();
         for Line(seq, tick, of, at, _) in lines {
-            last = last.max(Place { seq, tick });
+            last = last.max(TokenPosition { seq, tick });
             match &mut known {
                 _ if of != *step => break,
                 None => known = Some((at, 1)),
@@ -172,10 +172,10 @@ impl Words {
 pub fn between(
     folder: &Path,
     run: &RunId,
-    after: Place,
-    through: Place,
+    after: TokenPosition,
+    through: TokenPosition,
     limit: usize,
-) -> io::Result<(Vec<(Place, String)>, bool)> {
+) -> io::Result<(Vec<(TokenPosition, String)>, bool)> {
     let mut pieces = Vec::new();
     let file = match File::open(folder.join(run.as_str())) {
         Ok(file) => file,
@@ -203,7 +203,7 @@ pub fn between(
 }
 
 /// Goes to a line from which it is not far to what stands behind `after`.
-fn find(lines: &mut BufReader<File>, after: Place) -> io::Result<()> {
+fn find(lines: &mut BufReader<File>, after: TokenPosition) -> io::Result<()> {
     let (mut low, mut high) = (0, lines.get_ref().metadata()?.len());
     while high - low > STRETCH_BYTES {
         let middle = low + (high - low) / 2;
@@ -218,7 +218,7 @@ fn find(lines: &mut BufReader<File>, after: Place) -> io::Result<()> {
 }
 
 /// The piece of the next whole line.
-fn next(lines: &mut BufReader<File>) -> io::Result<Option<(Place, String)>> {
+fn next(lines: &mut BufReader<File>) -> io::Result<Option<(TokenPosition, String)>> {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -228,7 +228,7 @@ fn next(lines: &mut BufReader<File>) -> io::Result<Option<(Place, String)>> {
         }
         // What a power cut has left of a line is none.
         if let Ok(Line(seq, tick, _, _, text)) = serde_json::from_slice(&line) {
-            return Ok(Some((Place { seq, tick }, text)));
+            return Ok(Some((TokenPosition { seq, tick }, text)));
         }
     }
 }

@@ -22,11 +22,13 @@ use super::credentials::{caller, session, unknown};
 use super::observe::{self, By};
 use super::reply::{self, respond, respond_kept, respond_problem, respond_tagged, respond_text, started};
 use super::sending::{self, Known};
-use super::stream_door::{ask_streams, is_of_a_wake, is_preflight, stream_path, streamed};
+use super::stream_requests::{ask_streams, is_of_a_wake, is_preflight, stream_path, streamed};
 use super::tokens::Caller;
-use super::{Connection, Door, House, Place, Served, events, export, pages, proof, ready};
+use super::{
+    Connection, HttpServer, MountedProject, ProjectServices, Transport, events, export, pages, proof, ready,
+};
 use api::host::EXPORT;
-use api::{self, Method, Problem, Request, Site};
+use api::{self, Method, Problem, ProjectAccess, Request};
 
 pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Request<Incoming>) -> Response {
     let (since, mut by) = (Instant::now(), Asker::default());
@@ -40,7 +42,7 @@ pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Req
     drop(answering);
     // What comes before a request is no request of anybody's yet.
     if !(response.status().is_success() && parts.uri.path().ends_with(proof::PATH)) {
-        observe::answered(&connection.house, &parts, by.by, since, &response);
+        observe::answered(&connection.server, &parts, by.by, since, &response);
     }
     response
 }
@@ -74,62 +76,62 @@ async fn routed(
     body: Incoming,
     by: &mut Asker,
 ) -> Result<Response, Problem> {
-    let house = &connection.house;
-    if let Door::Tcp(door) = &house.door {
-        match door.open && is_preflight(parts) {
-            true => door.names.check_host(parts)?,
-            false => match door.names.check(parts) {
-                Err(_) if door.names.is_followed_link(parts) => {
+    let server = &connection.server;
+    if let Transport::Tcp(transport) = &server.transport {
+        match transport.open && is_preflight(parts) {
+            true => transport.names.check_host(parts)?,
+            false => match transport.names.check(parts) {
+                Err(_) if transport.names.is_followed_link(parts) => {
                     return Ok(pages::followed(parts.uri.path()));
                 }
                 checked => checked?,
             },
         }
-        if let Some(response) = pages::before_anybody_asks(door, parts) {
+        if let Some(response) = pages::before_anybody_asks(transport, parts) {
             return Ok(response);
         }
         if parts.uri.path() == "/readyz" {
-            return Ok(pages::ready(house));
+            return Ok(pages::ready(server));
         }
         if parts.uri.path() == pages::SESSION {
-            return session(house, door, parts, body).await;
+            return session(server, transport, parts, body).await;
         }
     }
     let path = decoded(parts.uri.path())?;
-    if let Some(page) = metrics(house, parts, &path, &mut by.by).await? {
+    if let Some(page) = metrics(server, parts, &path, &mut by.by).await? {
         return Ok(page);
     }
-    let (place, path) = house.place(&path);
+    let (project, path) = server.project(&path);
     if path == proof::PATH && parts.method == axum::http::Method::GET {
-        return match proven(connection, place, parts.uri.query().unwrap_or_default()) {
+        return match proven(connection, project, parts.uri.query().unwrap_or_default()) {
             Some(proof) => Ok(respond(200, &serde_json::to_value(proof).unwrap_or_default())),
-            None => stranger(house, parts, &path, unknown()),
+            None => stranger(server, parts, &path, unknown()),
         };
     }
-    let Some(place) = place else {
+    let Some(project) = project else {
         // What is of no project is for whoever may ask any of them.
-        let known = house.places.values().any(|place| caller(house, place, parts).is_ok());
+        let known = server.projects.values().any(|project| caller(server, project, parts).is_ok());
         return match known {
-            true => pages::of_house(house, &path).ok_or_else(|| nothing_at(&path)),
-            false => stranger(house, parts, &path, unknown()),
+            true => pages::of_house(server, &path).ok_or_else(|| nothing_at(&path)),
+            false => stranger(server, parts, &path, unknown()),
         };
     };
-    let asking = match caller(house, place, parts) {
+    let asking = match caller(server, project, parts) {
         Ok(asking) => asking,
         // Whoever was woken shows what it was woken with.
         Err(_) if stream_path(parts.uri.path()).is_some_and(is_of_a_wake) => {
             let stream = stream_path(parts.uri.path()).unwrap_or_default();
-            return ask_streams(place, stream, parts, body, Access::NOTHING, "").await;
+            return ask_streams(project, stream, parts, body, Access::NOTHING, "").await;
         }
-        Err(problem) => return stranger(house, parts, &path, problem),
+        Err(problem) => return stranger(server, parts, &path, problem),
     };
-    connection.seat.is_known();
+    connection.permit.is_known();
     by.by = By::of(&asking);
-    let known = by.known.insert(Known { place: place.clone(), caller: asking.clone() });
-    if let Door::Tcp(door) = &house.door
+    let known = by.known.insert(Known { project: project.clone(), caller: asking.clone() });
+    if let Transport::Tcp(transport) = &server.transport
         && asking.paced
     {
-        door.pace.named(&asking.actor.to_string())?;
+        transport.rate_limit.named(&asking.actor.to_string())?;
     }
     if let Some(page) = pages::of_place(&path) {
         return Ok(page);
@@ -138,15 +140,15 @@ async fn routed(
     let answer = async {
         if path == "/mcp" {
             let request = axum::http::Request::from_parts(parts.clone(), Body::new(body));
-            let within = connection.house.door.client_timeout();
-            return Ok(place.mcp.answer(request, asking, connection.stopping.clone(), within).await);
+            let within = connection.server.transport.client_timeout();
+            return Ok(project.mcp.answer(request, asking, connection.stopping.clone(), within).await);
         }
         if let Some(stream) = stream_path(parts.uri.path()) {
-            let mut response = streamed(place, stream, parts, body, &asking, &known.name()).await?;
+            let mut response = streamed(project, stream, parts, body, &asking, &known.name()).await?;
             response.extensions_mut().insert(sending::Counted);
             return Ok(response);
         }
-        asked(connection, place, parts, path.clone(), body, asking).await
+        asked(connection, project, parts, path.clone(), body, asking).await
     };
     if !may_wait(&path, parts.uri.query().unwrap_or_default()) {
         return answer.await;
@@ -155,7 +157,7 @@ async fn routed(
         biased;
         answer = answer => answer,
         // Whoever waits for something is let in only for as long as what it has shown holds.
-        () = sending::revoked(house, place, parts, &caller) => Err(unknown()),
+        () = sending::revoked(server, project, parts, &caller) => Err(unknown()),
         () = stopped(connection.stopping.clone()) => Err(stopping()),
     }
 }
@@ -182,17 +184,22 @@ fn stopping() -> Problem {
 }
 
 /// The proof that the token of whoever asks is known here: to this project, or to any where none is named.
-fn proven(connection: &Connection, place: Option<&Arc<Place>>, query: &str) -> Option<proof::Proof> {
+fn proven(
+    connection: &Connection,
+    project: Option<&Arc<MountedProject>>,
+    query: &str,
+) -> Option<proof::Proof> {
     let challenge: proof::Challenge = serde_urlencoded::from_str(query).ok()?;
     let (address, now) = (connection.address.as_deref()?, base::clock::now());
-    let mut places = place.into_iter().chain(connection.house.places.values().filter(|_| place.is_none()));
-    places.find_map(|place| place.served.tokens.prove(&challenge, address, now))
+    let mut projects =
+        project.into_iter().chain(connection.server.projects.values().filter(|_| project.is_none()));
+    projects.find_map(|project| project.services.tokens.prove(&challenge, address, now))
 }
 
 /// A request of the API.
 async fn asked(
     connection: &Arc<Connection>,
-    place: &Arc<Place>,
+    project: &Arc<MountedProject>,
     parts: &Parts,
     path: String,
     body: Incoming,
@@ -220,25 +227,25 @@ async fn asked(
         && request.path == "/api/v1/events"
         && accepts(&parts.headers, "text/event-stream")
     {
-        api::routes::check(&place.served.project.world(), &request)?;
+        api::routes::check(&project.services.project.world(), &request)?;
         let after = events::after(&request.query, text(&parts.headers, "last-event-id")?)?;
-        let end = place.served.project.world().seq;
+        let end = project.services.project.world().seq;
         if after > end {
             return Err(Problem::not_found(format!("there is no record {after}: the log ends with {end}"))
                 .hint("follow from `after=0`, or from the last record that you have seen in this log"));
         }
-        return Ok(place.served.events.follow(after, connection.stopping.clone()));
+        return Ok(project.services.events.follow(after, connection.stopping.clone()));
     }
     if request.method == Method::Get && request.path == "/api/v1/export" && accepts(&parts.headers, EXPORT) {
-        api::routes::check(&place.served.project.world(), &request)?;
-        return export::exported(place).await;
+        api::routes::check(&project.services.project.world(), &request)?;
+        return export::exported(project).await;
     }
     let seen = text(&parts.headers, "if-none-match")?;
     let plain = request.query.is_empty() && !brings_body(&parts.headers);
     if request.method == Method::Get && request.path == "/api/v1/board" && plain {
-        let world = place.served.project.world();
+        let world = project.services.project.world();
         if api::routes::check(&world, &request)?.ready {
-            let ready::Ready { document, version } = place.board.document(&world)?;
+            let ready::Ready { document, version } = project.board.document(&world)?;
             let tag = format!("\"{:x}-{version}\"", started());
             let mut response = respond_kept(document, &tag, seen.as_deref());
             response.extensions_mut().insert(sending::Counted);
@@ -246,46 +253,46 @@ async fn asked(
         }
     }
     let only_asks = api::routes::only_asks(&request)?;
-    let within = connection.house.door.client_timeout();
+    let within = connection.server.transport.client_timeout();
     let mut body = tokio::select! {
         biased;
         body = json_body(request.method, &parts.headers, body, within) => body?,
         // Nothing of it was begun: whoever sends it can send it again.
         () = stopped(connection.stopping.clone()) => return Err(stopping()),
     };
-    hide(&mut body, &place.served.tokens);
+    hide(&mut body, &project.services.tokens);
     let request = Request { body, ..request };
     Ok(match only_asks {
-        true => decided(place, &request).await,
-        false => answered(connection, place, request, seen.as_deref(), name).await,
+        true => decided(project, &request).await,
+        false => answered(connection, project, request, seen.as_deref(), name).await,
     })
 }
 
 /// One thread of the server at most waits for a disk; the others go on with other callers.
-static AT_A_DESK: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(1);
+static WRITING_HERE: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(1);
 
 /// Asks the kernel. Where nobody else asks, this thread decides by itself, and no other needs to be woken; otherwise it
 /// goes on with other callers until what was asked is on disk.
-async fn decided(place: &Place, request: &Request) -> Response {
-    let _turn = place.requests.acquire().await;
-    let (command, asked) = match caught(|| api::asks::begin(&place.served.site(), request)) {
+async fn decided(project: &MountedProject, request: &Request) -> Response {
+    let _turn = project.requests.acquire().await;
+    let (command, asked) = match caught(|| api::asks::begin(&project.services.access(), request)) {
         Ok(Ok(begun)) => begun,
         Ok(Err(api::Response { status, body })) => return respond(status, &body),
         Err(bug) => return respond_problem(&bug),
     };
     let (send, receive) = oneshot::channel();
     let answer = Box::new(move |answered| drop(send.send(answered)));
-    let project = &place.served.project;
-    let sent = match AT_A_DESK.try_acquire() {
-        Ok(_seat) => caught(|| project.send_here(command, answer)),
-        Err(_) => Ok(project.send(command, answer)),
+    let owner = &project.services.project;
+    let sent = match WRITING_HERE.try_acquire() {
+        Ok(_permit) => caught(|| owner.send_here(command, answer)),
+        Err(_) => Ok(owner.send(command, answer)),
     };
     let answered = match sent {
         Ok(Ok(())) => receive.await.unwrap_or(Err(SubmitError::Stopped)),
         Ok(Err(error)) => Err(error),
         Err(bug) => return respond_problem(&bug),
     };
-    match caught(|| asked.finish(&place.served.site(), request, answered)) {
+    match caught(|| asked.finish(&project.services.access(), request, answered)) {
         Ok(api::Response { status, body }) => respond(status, &body),
         Err(bug) => respond_problem(&bug),
     }
@@ -301,28 +308,33 @@ fn bug() -> Problem {
 }
 
 /// The numbers of all projects are for the people of any of them; agents find nothing there.
-async fn metrics(house: &House, parts: &Parts, path: &str, by: &mut By) -> Result<Option<Response>, Problem> {
+async fn metrics(
+    server: &HttpServer,
+    parts: &Parts,
+    path: &str,
+    by: &mut By,
+) -> Result<Option<Response>, Problem> {
     if path != observe::PATH || parts.method != axum::http::Method::GET {
         return Ok(None);
     }
-    let mut known = house.places.values().filter_map(|place| caller(house, place, parts).ok());
+    let mut known = server.projects.values().filter_map(|project| caller(server, project, parts).ok());
     let Some(asking) = known.find(|caller| matches!(caller.actor, Actor::Human(_))) else { return Ok(None) };
-    if let Door::Tcp(door) = &house.door
+    if let Transport::Tcp(transport) = &server.transport
         && asking.paced
     {
-        door.pace.named(&asking.actor.to_string())?;
+        transport.rate_limit.named(&asking.actor.to_string())?;
     }
     *by = By::of(&asking);
     Ok(observe::page().await.map(pages::metrics))
 }
 
 /// A browser that opens an address gets a page, which says how to get in to those who are not signed in.
-fn stranger(house: &House, parts: &Parts, path: &str, problem: Problem) -> Result<Response, Problem> {
-    let problem = match &house.door {
-        Door::Tcp(door) => door.pace.stranger(problem),
-        Door::Socket => problem,
+fn stranger(server: &HttpServer, parts: &Parts, path: &str, problem: Problem) -> Result<Response, Problem> {
+    let problem = match &server.transport {
+        Transport::Tcp(transport) => transport.rate_limit.stranger(problem),
+        Transport::Socket => problem,
     };
-    let is_browser = matches!(house.door, Door::Tcp(_))
+    let is_browser = matches!(server.transport, Transport::Tcp(_))
         && parts.method == axum::http::Method::GET
         && (path == "/" || accepts(&parts.headers, "text/html"));
     match problem.status {
@@ -331,14 +343,14 @@ fn stranger(house: &House, parts: &Parts, path: &str, problem: Problem) -> Resul
     }
 }
 
-impl House {
+impl HttpServer {
     /// The project that a path leads to, and the path within it. Where there is only one, its name can be left out.
-    fn place<'h>(&'h self, path: &str) -> (Option<&'h Arc<Place>>, String) {
-        if let (Door::Tcp(_), Some(rest)) = (&self.door, path.strip_prefix("/p/")) {
+    fn project<'h>(&'h self, path: &str) -> (Option<&'h Arc<MountedProject>>, String) {
+        if let (Transport::Tcp(_), Some(rest)) = (&self.transport, path.strip_prefix("/p/")) {
             let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
-            return (self.places.get(name), format!("/{rest}"));
+            return (self.projects.get(name), format!("/{rest}"));
         }
-        let only = self.places.values().next().filter(|_| self.places.len() == 1);
+        let only = self.projects.values().next().filter(|_| self.projects.len() == 1);
         (only, path.to_owned())
     }
 }
@@ -351,29 +363,29 @@ fn nothing_at(path: &str) -> Problem {
 /// Asks on a thread that may block: for files, for git, and for the owner.
 async fn answered(
     connection: &Connection,
-    place: &Arc<Place>,
+    project: &Arc<MountedProject>,
     mut request: Request,
     seen: Option<&str>,
     name: String,
 ) -> Response {
     let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
-    let waiting = waits.then(|| place.waiting.clone().try_acquire_owned().ok()).flatten();
+    let waiting = waits.then(|| project.waiting.clone().try_acquire_owned().ok()).flatten();
     if waits && waiting.is_none() {
         let others = form_urlencoded::parse(request.query.as_bytes()).filter(|(name, _)| name != "wait");
         request.query = form_urlencoded::Serializer::new(String::new()).extend_pairs(others).finish();
     }
-    // Whoever waits for something to happen takes no place of those who want to be answered.
-    let turn = if waiting.is_none() { place.requests.acquire().await.ok() } else { None };
-    let alone = if is_heavy(&request) { place.heavy.acquire().await.ok() } else { None };
+    // Whoever waits for something to happen takes no permit from those who want to be answered.
+    let turn = if waiting.is_none() { project.requests.acquire().await.ok() } else { None };
+    let alone = if is_heavy(&request) { project.heavy.acquire().await.ok() } else { None };
     let reads = request.method == Method::Get;
-    let (given_up, asked) = (GivenUp::default(), place.clone());
+    let (given_up, asked) = (GivenUp::default(), project.clone());
     let flag = given_up.0.clone();
     let waits = waiting.is_some();
     let working = tokio::task::spawn_blocking(move || {
         // From here to the text of the answer: it takes several times its size meanwhile.
         let _turn = reads.then(api::turns::take);
-        let site = Site { given_up: Some(&flag), ..asked.served.site() };
-        let api::Response { status, body } = api::answer(&site, &request);
+        let access = ProjectAccess { given_up: Some(&flag), ..asked.services.access() };
+        let api::Response { status, body } = api::answer(&access, &request);
         let (text, code) = (body.to_string(), reply::code(status, &body));
         drop(body);
         if !reads {
@@ -426,9 +438,14 @@ impl Drop for GivenUp {
     }
 }
 
-impl Served {
-    fn site(&self) -> Site<'_> {
-        Site { project: &*self.project, host: &*self.host, control: Some(&*self.control), given_up: None }
+impl ProjectServices {
+    fn access(&self) -> ProjectAccess<'_> {
+        ProjectAccess {
+            project: &*self.project,
+            host: &*self.host,
+            control: Some(&*self.control),
+            given_up: None,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::body::json_body;
 use super::reply::respond;
 use super::sessions::Shown;
 use super::tokens::{Caller, Tokens};
-use super::{Door, House, Place, TcpDoor, pages};
+use super::{HttpServer, MountedProject, TcpTransport, Transport, pages};
 use api::tokens::Who;
 use api::{Method, Problem};
 
@@ -26,26 +26,30 @@ pub(super) fn unknown() -> Problem {
 }
 
 /// Who asks: a token says so, or a session of a browser that one of our links has begun.
-pub(super) fn caller(house: &House, place: &Place, parts: &Parts) -> Result<Caller, Problem> {
+pub(super) fn caller(
+    server: &HttpServer,
+    project: &MountedProject,
+    parts: &Parts,
+) -> Result<Caller, Problem> {
     let now = base::clock::now();
-    let door = match &house.door {
-        Door::Socket => None,
-        Door::Tcp(door) => Some(door),
+    let transport = match &server.transport {
+        Transport::Socket => None,
+        Transport::Tcp(transport) => Some(transport),
     };
     if parts.headers.contains_key(header::AUTHORIZATION) {
-        return by_token(&place.served.tokens, &parts.headers);
+        return by_token(&project.services.tokens, &parts.headers);
     }
-    if let Some(door) = door
-        && let Some(shown) = shown(door, &parts.headers)
-        && let tokens = &place.served.tokens
-        && let Some(Who { user, token }) = door.sessions.who(shown, tokens.folder(), now)
+    if let Some(transport) = transport
+        && let Some(shown) = shown(transport, &parts.headers)
+        && let tokens = &project.services.tokens
+        && let Some(Who { user, token }) = transport.sessions.who(shown, tokens.folder(), now)
         && token.as_deref().is_none_or(|token| tokens.lives(token, now))
     {
-        door.names.check_cookie(parts)?;
+        transport.names.check_cookie(parts)?;
         return Ok(Caller { token, ..Caller::person(&user) });
     }
-    match door {
-        Some(door) if door.open => Ok(Caller::person("local")),
+    match transport {
+        Some(transport) if transport.open => Ok(Caller::person("local")),
         _ => Err(unknown()),
     }
 }
@@ -66,7 +70,7 @@ fn by_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Caller, Problem> {
     Ok(caller)
 }
 
-impl TcpDoor {
+impl TcpTransport {
     /// Browsers send a cookie to every port of a host: each server has a name of its own.
     fn cookie_name(&self) -> String {
         match self.secure {
@@ -77,14 +81,14 @@ impl TcpDoor {
 }
 
 /// Both secrets of a session. A navigation sends only the cookie: it is nobody's, and gets a page that sends both.
-fn shown<'h>(door: &TcpDoor, headers: &'h HeaderMap) -> Option<Shown<'h>> {
+fn shown<'h>(transport: &TcpTransport, headers: &'h HeaderMap) -> Option<Shown<'h>> {
     let page_key = headers.get(pages::PAGE_KEY).and_then(|value| value.to_str().ok())?;
-    Some(Shown { cookie: cookie(door, headers)?, page_key })
+    Some(Shown { cookie: cookie(transport, headers)?, page_key })
 }
 
 /// The secret of a session that the browser sends to every port of this host.
-fn cookie<'h>(door: &TcpDoor, headers: &'h HeaderMap) -> Option<&'h str> {
-    let name = door.cookie_name();
+fn cookie<'h>(transport: &TcpTransport, headers: &'h HeaderMap) -> Option<&'h str> {
+    let name = transport.cookie_name();
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
@@ -107,25 +111,25 @@ struct Entered {
 
 /// A link becomes a session, or a session ends.
 pub(super) async fn session(
-    house: &House,
-    door: &TcpDoor,
+    server: &HttpServer,
+    transport: &TcpTransport,
     parts: &Parts,
     body: Incoming,
 ) -> Result<Response, Problem> {
     let (method, now) = (method(&parts.method, pages::SESSION)?, base::clock::now());
     let (secret, seconds, entered) = match method {
         Method::Post => {
-            let body = json_body(method, &parts.headers, body, door.client_timeout).await?;
+            let body = json_body(method, &parts.headers, body, transport.client_timeout).await?;
             let Enter { code } = Enter::deserialize(&body)
                 .map_err(|error| Problem::bad(format!("the body is not right: {error}")))?;
-            let before = shown(door, &parts.headers);
+            let before = shown(transport, &parts.headers);
             // A link rests on the token of whoever made it, and ends with it.
             let lives = |folder: &Path, token: &str| {
-                let of_folder = |place: &&Arc<Place>| place.served.tokens.folder() == folder;
-                let place = house.places.values().find(of_folder);
-                place.is_some_and(|place| place.served.tokens.lives(token, now))
+                let of_folder = |project: &&Arc<MountedProject>| project.services.tokens.folder() == folder;
+                let project = server.projects.values().find(of_folder);
+                project.is_some_and(|project| project.services.tokens.lives(token, now))
             };
-            let begun = door.sessions.begin(&code, before, now, &lives).map_err(|error| {
+            let begun = transport.sessions.begin(&code, before, now, &lives).map_err(|error| {
                 Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}"))
             })?;
             let begun = begun.ok_or_else(|| {
@@ -136,9 +140,9 @@ pub(super) async fn session(
             (begun.secret, begun.seconds, entered.unwrap_or_default())
         }
         Method::Delete => {
-            door.names.check_cookie(parts)?;
-            let shown = shown(door, &parts.headers).ok_or_else(unknown)?;
-            let ended = door.sessions.end(shown, now).map_err(|error| {
+            transport.names.check_cookie(parts)?;
+            let shown = shown(transport, &parts.headers).ok_or_else(unknown)?;
+            let ended = transport.sessions.end(shown, now).map_err(|error| {
                 let detail = format!("the session has ended until the server starts again: {error}");
                 Problem::new(500, "NOT_KEPT", detail)
             })?;
@@ -153,8 +157,8 @@ pub(super) async fn session(
             return Err(Problem { methods: vec!["POST", "DELETE"], ..problem });
         }
     };
-    let secure = if door.secure { "; Secure" } else { "" };
-    let name = door.cookie_name();
+    let secure = if transport.secure { "; Secure" } else { "" };
+    let name = transport.cookie_name();
     let cookie = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
     let mut response = respond(200, &entered);
     let cookie = HeaderValue::from_str(&cookie)

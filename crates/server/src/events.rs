@@ -1,6 +1,6 @@
 //! The log as it grows, as server-sent events: each record has its number as id, so a reader goes on where it was.
 //!
-//! A record is put into words once for all readers, and the latest are kept ready. A reader holds nothing but its place:
+//! A record is put into words once for all readers, and the latest are kept ready. A reader holds nothing but its position:
 //! one that is slow falls behind and reads from the log, and whoever is fast does not wait for it.
 
 use std::collections::VecDeque;
@@ -56,10 +56,10 @@ struct Ready {
     waiting: Waiting,
 }
 
-/// A place for each reader. Whoever has read everything waits there, and all of them are woken at once.
+/// A position for each reader. Whoever has read everything waits there, and all of them are woken at once.
 #[derive(Default)]
 struct Waiting {
-    places: Vec<Option<Waker>>,
+    projects: Vec<Option<Waker>>,
     free: Vec<usize>,
 }
 
@@ -90,7 +90,7 @@ impl Events {
     pub fn follow(self: &Arc<Self>, after: u64, stopping: watch::Receiver<bool>) -> Response {
         let reader = Reader {
             events: self.clone(),
-            place: self.lock().waiting.join(),
+            project: self.lock().waiting.join(),
             after,
             catching_up: None,
             stopping,
@@ -116,8 +116,8 @@ impl Events {
         self.lock().waiting.readers()
     }
 
-    /// Where there is nothing, whoever waits at this place is woken when there is.
-    fn next(&self, after: u64, place: usize, waker: &Waker) -> Next {
+    /// Where there is nothing, whoever waits at this position is woken when there is.
+    fn next(&self, after: u64, project: usize, waker: &Waker) -> Next {
         let mut ready = self.lock();
         if after < ready.after {
             return Next::Behind;
@@ -125,7 +125,7 @@ impl Events {
         let first = ready.frames.partition_point(|(seq, _)| *seq <= after);
         let mut wanted = ready.frames.range(first..);
         let Some((seq, frame)) = wanted.next() else {
-            ready.waiting.wait(place, waker);
+            ready.waiting.wait(project, waker);
             return Next::Nothing;
         };
         let mut more = wanted.peekable();
@@ -223,29 +223,29 @@ impl Ready {
             self.bytes -= frame.len();
             self.after = seq;
         }
-        self.waiting.places.iter_mut().filter_map(Option::take).collect()
+        self.waiting.projects.iter_mut().filter_map(Option::take).collect()
     }
 }
 
 impl Waiting {
     fn readers(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.projects.len() - self.free.len()
     }
 
     fn join(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() - 1
+            self.projects.push(None);
+            self.projects.len() - 1
         })
     }
 
-    fn leave(&mut self, place: usize) {
-        self.places[place] = None;
-        self.free.push(place);
+    fn leave(&mut self, project: usize) {
+        self.projects[project] = None;
+        self.free.push(project);
     }
 
-    fn wait(&mut self, place: usize, waker: &Waker) {
-        match &mut self.places[place] {
+    fn wait(&mut self, project: usize, waker: &Waker) {
+        match &mut self.projects[project] {
             Some(known) => known.clone_from(waker),
             free => *free = Some(waker.clone()),
         }
@@ -256,7 +256,7 @@ impl Waiting {
 struct Reader {
     events: Arc<Events>,
     /// Where it waits.
-    place: usize,
+    project: usize,
     after: u64,
     /// It is behind, and this is being read for it.
     catching_up: Option<JoinHandle<Result<Page, Problem>>>,
@@ -268,7 +268,7 @@ struct Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.events.lock().waiting.leave(self.place);
+        self.events.lock().waiting.leave(self.project);
     }
 }
 
@@ -301,7 +301,7 @@ impl Reader {
                 self.catching_up = None;
                 return Poll::Ready(page.ok().and_then(|page| self.caught_up(page)));
             }
-            match self.events.next(self.after, self.place, context.waker()) {
+            match self.events.next(self.after, self.project, context.waker()) {
                 Next::Frames(frames, last) => {
                     self.after = last;
                     return Poll::Ready(Some(frames));
@@ -314,7 +314,7 @@ impl Reader {
             }
         }
         ready!(self.beats.poll_tick(context));
-        let beat = Beat { seq: *self.events.end.borrow(), at: api::time(base::clock::now()) };
+        let beat = Heartbeat { seq: *self.events.end.borrow(), at: api::time(base::clock::now()) };
         Poll::Ready(Some(frame("heartbeat", None, &beat)))
     }
 
@@ -336,7 +336,7 @@ impl Reader {
 
 /// That the reader is live, and where the log ends.
 #[derive(Serialize)]
-struct Beat {
+struct Heartbeat {
     seq: u64,
     at: String,
 }

@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tokio::sync::mpsc;
 
-use super::{EXPORTS_MAX, Place};
+use super::{EXPORTS_MAX, MountedProject};
 use api::Problem;
 use api::host::EXPORT;
 
@@ -16,22 +16,22 @@ use api::host::EXPORT;
 const CHUNK_BYTES: usize = 32 << 10;
 const CHUNKS_MAX: usize = 1;
 
-pub(super) async fn exported(place: &Arc<Place>) -> Result<Response, Problem> {
+pub(super) async fn exported(project: &Arc<MountedProject>) -> Result<Response, Problem> {
     // Each has a thread for as long as the client takes.
-    let turn = place.exports.clone().try_acquire_owned().map_err(|_| {
+    let turn = project.exports.clone().try_acquire_owned().map_err(|_| {
         Problem::new(503, "BUSY", format!("{EXPORTS_MAX} exports of this project are being sent already"))
             .hint("try again when one of them is over")
             .retry_after(5)
     })?;
     // What is wrong with the log is said before anything of it is sent.
-    let looking = place.clone();
-    let looked = tokio::task::spawn_blocking(move || looking.served.host.export_head()).await;
+    let looking = project.clone();
+    let looked = tokio::task::spawn_blocking(move || looking.services.host.export_head()).await;
     looked.map_err(|_| Problem::new(500, "BUG", "the log could not be read"))??;
     let (send, mut chunks) = mpsc::channel(CHUNKS_MAX);
-    let place = place.clone();
+    let project = project.clone();
     tokio::task::spawn_blocking(move || {
         let mut out = BufWriter::with_capacity(CHUNK_BYTES, Chunks(&send));
-        let written = place.served.host.export(&mut out);
+        let written = project.services.host.export(&mut out);
         let written = written.and_then(|()| out.flush().map_err(|error| Problem::bad(error.to_string())));
         if let Err(problem) = written {
             // It breaks off, and the client sees that it is not whole. Where the client has gone, nobody hears it.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use hyper::body::Bytes;
 use kernel::{Event, World};
 use log::owner::Handle;
-use log::spoken::{self, Place};
+use log::spoken::{self, TokenPosition};
 use log::{Record, Seq};
 use machines::names::{ChannelName, RunId};
 use machines::run::TokenEvent;
@@ -61,7 +61,7 @@ impl Feeds {
     }
 
     /// Wakes the readers of a run whose agent has written something.
-    fn written(&self, run: &RunId, place: Place) {
+    fn written(&self, run: &RunId, place: TokenPosition) {
         let mut heads = self.lock();
         if heads.is_empty() {
             return;
@@ -74,7 +74,7 @@ impl Feeds {
     }
 
     /// All that there is stands at this place or before it, and all that will come stands behind it.
-    fn now(&self) -> Place {
+    fn now(&self) -> TokenPosition {
         self.project.spoken().now(|| self.project.world().seq)
     }
 }
@@ -125,17 +125,17 @@ fn last_of(seq: Seq) -> Position {
 }
 
 /// What was written behind a record stands behind all its parts.
-fn position(place: Place) -> Position {
+fn position(place: TokenPosition) -> Position {
     Position { minor: place.tick, ..last_of(place.seq) }
 }
 
 /// The place behind which everything stands that stands behind this position.
-fn place(position: Position) -> Place {
+fn place(position: Position) -> TokenPosition {
     if position.major % PARTS == PARTS - 1 {
-        return Place { seq: position.major / PARTS, tick: position.minor };
+        return TokenPosition { seq: position.major / PARTS, tick: position.minor };
     }
     // A part of a record stands before what was written behind that record, and behind what was written before it.
-    Place { seq: position.major / PARTS, tick: 0 }
+    TokenPosition { seq: position.major / PARTS, tick: 0 }
 }
 
 /// The streams that a record belongs to.
@@ -259,7 +259,7 @@ impl Feed for Reading {
 
 impl Reading {
     /// What the log says behind a position and not behind a place, and to where, if not to its end.
-    fn told(&self, after: Position, now: Place, limit: usize) -> Result<Stretch, Problem> {
+    fn told(&self, after: Position, now: TokenPosition, limit: usize) -> Result<Stretch, Problem> {
         // The record of this position may have more to say.
         let from = (after.major / PARTS).saturating_sub(1);
         let (mut items, mut bytes, mut cut) = (Vec::new(), 0, None);

@@ -1,8 +1,8 @@
-//! HTTP, tools and webhooks: HTTP in, [`api::Request`] on, JSON out. It may know the API and what it is served from, and decides
+//! HTTP, tools and webhooks: HTTP in, [`api::Request`] on, JSON out. It may know the API and what it is answered from, and decides
 //! nothing. Begin with `answer.rs`; `mcp/table.rs` has the tools.
 //!
 //! A project has a socket beside its log, and a server has a TCP address where several projects can be asked. Both lead
-//! to the same answers. `door` says who may knock at the address, `tokens` and `sessions` who asks, `answer` reads what is
+//! to the same answers. `host_names` says which requests are accepted at the address, `tokens` and `sessions` who asks, `answer` reads what is
 //! asked and answers it.
 //!
 //! Invariants:
@@ -13,28 +13,28 @@
 
 mod answer;
 mod body;
+mod connections;
 mod credentials;
-mod door;
 mod events;
 mod export;
 mod feeds;
+mod host_names;
 pub mod log_file;
 pub mod mcp;
 pub mod observe;
 pub mod outgoing;
-mod pace;
 mod pages;
 pub mod port_holder;
 pub mod proof;
+mod rate_limit;
 mod ready;
 pub mod real_host;
 mod reply;
-mod seats;
 mod sending;
 pub mod service_manager;
 mod sessions;
 pub mod socket;
-mod stream_door;
+mod stream_requests;
 pub mod tcp;
 pub mod tokens;
 pub mod webhooks;
@@ -58,16 +58,16 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use seats::{Peer, Seat, Seats};
+use connections::{ConnectionLimit, ConnectionPermit, Peer};
 use streams::Streams;
 
 use api::{self, Control, Host, Problem};
 
 pub use body::{BODY_BYTES_MAX, hide, whole_body};
-pub use door::Names;
 pub use events::Events;
 pub use feeds::{Feeds, FromLog};
-pub use pace::Pace;
+pub use host_names::Names;
+pub use rate_limit::RateLimit;
 pub use reply::respond_problem;
 pub use sending::memory;
 pub use sessions::Sessions;
@@ -83,7 +83,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// A body that takes longer than this to arrive is not waited for, and a connection whose other end has taken nothing of
 /// what is written for so long is closed. An address can have a time of its own.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Those for whom there is no place are told so, this many at once; they have this long to say what they want.
+/// Those for whom there is no permit are told so, this many at once; they have this long to say what they want.
 const TURNED_AWAY_MAX: usize = 16;
 const TURNED_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The answer to them. Nothing was read of what they asked, so they can ask again.
@@ -102,7 +102,7 @@ const CONNECTION_BYTES_MAX: usize = 32 << 10;
 const EXPORTS_MAX: usize = 2;
 
 /// What a project's requests are answered from. Everything in it is shared with whoever runs.
-pub struct Served {
+pub struct ProjectServices {
     pub project: Arc<dyn api::Project + Send + Sync>,
     pub host: Arc<dyn Host>,
     pub control: Arc<dyn Control>,
@@ -113,9 +113,9 @@ pub struct Served {
     pub streams: Option<Streams>,
 }
 
-/// A project and how much of it is asked at once, through whatever door.
-pub struct Place {
-    served: Served,
+/// A project and how much of it is asked at once, over all transports.
+pub struct MountedProject {
+    services: ProjectServices,
     mcp: mcp::Service,
     board: ready::ReadyBoard,
     requests: Semaphore,
@@ -127,20 +127,20 @@ pub struct Place {
     stopping: Arc<AtomicBool>,
 }
 
-impl Place {
-    pub fn new(served: Served) -> Arc<Place> {
+impl MountedProject {
+    pub fn new(services: ProjectServices) -> Arc<MountedProject> {
         let mcp = mcp::Service {
-            project: served.project.clone(),
-            host: served.host.clone(),
-            control: served.control.clone(),
-            tokens: served.tokens.clone(),
+            project: services.project.clone(),
+            host: services.host.clone(),
+            control: services.control.clone(),
+            tokens: services.tokens.clone(),
             mount: Arc::default(),
             stopping: Arc::default(),
         };
-        Arc::new(Place {
+        Arc::new(MountedProject {
             stopping: mcp.stopping.clone(),
             mcp,
-            served,
+            services,
             board: ready::ReadyBoard::default(),
             requests: Semaphore::new(REQUESTS_MAX),
             heavy: Semaphore::new(1),
@@ -152,29 +152,29 @@ impl Place {
     /// Whoever waits for something is answered now, or comes back later.
     fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-        if let Some(streams) = &self.served.streams {
+        if let Some(streams) = &self.services.streams {
             streams.stop();
         }
     }
 }
 
-/// What stands behind a door.
-pub struct House {
+/// The projects that are served at one address or socket.
+pub struct HttpServer {
     /// By their names. The socket of a project leads to that one only.
-    pub places: BTreeMap<String, Arc<Place>>,
-    pub door: Door,
+    pub projects: BTreeMap<String, Arc<MountedProject>>,
+    pub transport: Transport,
 }
 
 /// How one comes in.
-pub enum Door {
+pub enum Transport {
     /// The project's own socket, which only its user can open.
     Socket,
     /// An address that anybody on this machine, or beyond, can connect to.
-    Tcp(TcpDoor),
+    Tcp(TcpTransport),
 }
 
 /// What a TCP address needs to know of whoever comes.
-pub struct TcpDoor {
+pub struct TcpTransport {
     pub names: Names,
     pub sessions: Arc<Sessions>,
     /// Cookies are sent over TLS only.
@@ -183,28 +183,31 @@ pub struct TcpDoor {
     pub port: u16,
     /// Nobody is asked for a token: for test suites that cannot send one.
     pub open: bool,
-    pub pace: Pace,
+    pub rate_limit: RateLimit,
     /// In place of [`CLIENT_TIMEOUT`].
     pub client_timeout: Duration,
 }
 
-impl Door {
+impl Transport {
     fn client_timeout(&self) -> Duration {
         match self {
-            Door::Socket => CLIENT_TIMEOUT,
-            Door::Tcp(door) => door.client_timeout,
+            Transport::Socket => CLIENT_TIMEOUT,
+            Transport::Tcp(transport) => transport.client_timeout,
         }
     }
 }
 
-impl House {
-    pub fn of_socket(name: &str, place: Arc<Place>) -> Arc<House> {
-        Arc::new(House { places: BTreeMap::from([(name.to_owned(), place)]), door: Door::Socket })
+impl HttpServer {
+    pub fn of_socket(name: &str, project: Arc<MountedProject>) -> Arc<HttpServer> {
+        Arc::new(HttpServer {
+            projects: BTreeMap::from([(name.to_owned(), project)]),
+            transport: Transport::Socket,
+        })
     }
 }
 
 /// Where connections come from.
-pub enum Ear {
+pub enum Listener {
     /// With the address that its proofs are for.
     Socket(UnixListener, String),
     Tcp(TcpListener, Option<tokio_rustls::TlsAcceptor>),
@@ -215,49 +218,49 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 type Stream = Box<dyn Io>;
 
 /// A connection that somebody made.
-enum Knock {
+enum Accepted {
     /// With our own end of it, as the system says.
     Ready(Stream, Peer, Option<String>),
     /// Who it is for is said in the first bytes, which may be long in coming.
     Tls(tokio::net::TcpStream, tokio_rustls::TlsAcceptor),
 }
 
-impl Ear {
-    async fn accept(&self) -> io::Result<Knock> {
+impl Listener {
+    async fn accept(&self) -> io::Result<Accepted> {
         match self {
-            Ear::Socket(listener, address) => {
+            Listener::Socket(listener, address) => {
                 let (stream, _) = listener.accept().await?;
                 let peer = Peer::of(&stream);
-                Ok(Knock::Ready(Box::new(stream), peer, Some(address.clone())))
+                Ok(Accepted::Ready(Box::new(stream), peer, Some(address.clone())))
             }
-            Ear::Tcp(listener, tls) => {
+            Listener::Tcp(listener, tls) => {
                 let (stream, _) = listener.accept().await?;
                 // Answers are small and whole: waiting to fill a packet only makes them late.
                 let _ = stream.set_nodelay(true);
                 let own_end = stream.local_addr().ok().map(proof::tcp_address);
                 Ok(match tls {
-                    Some(tls) => Knock::Tls(stream, tls.clone()),
-                    None => Knock::Ready(Box::new(stream), Peer::Person, own_end),
+                    Some(tls) => Accepted::Tls(stream, tls.clone()),
+                    None => Accepted::Ready(Box::new(stream), Peer::Person, own_end),
                 })
             }
         }
     }
 
-    fn seats(&self) -> Arc<Seats> {
+    fn connection_limit(&self) -> Arc<ConnectionLimit> {
         let descriptors = base::files::descriptors_max();
         match self {
-            Ear::Socket(..) => Seats::new(descriptors),
-            Ear::Tcp(..) => Seats::of_tcp(descriptors),
+            Listener::Socket(..) => ConnectionLimit::new(descriptors),
+            Listener::Tcp(..) => ConnectionLimit::of_tcp(descriptors),
         }
     }
 }
 
 /// One connection, as those who answer over it see it.
 struct Connection {
-    house: Arc<House>,
+    server: Arc<HttpServer>,
     /// What a proof over it is for; `None` where a certificate proves who we are.
     address: Option<String>,
-    seat: Seat,
+    permit: ConnectionPermit,
     /// Set when the owner stops: streams end.
     stopping: watch::Receiver<bool>,
     /// How many requests are being answered.
@@ -269,16 +272,20 @@ struct Connection {
 
 /// Serves until `stop` is over, and lets what is being answered then end first. A caller that waits for something to
 /// happen may still hold a thread when this returns: whoever owns the runtime shuts it down without waiting for that.
-pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> + Send + 'static) {
+pub async fn serve(
+    listener: Listener,
+    server: Arc<HttpServer>,
+    stop: impl Future<Output = ()> + Send + 'static,
+) {
     let (stopped, stopping) = watch::channel(false);
-    let seats = ear.seats();
+    let limit = listener.connection_limit();
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);
     loop {
-        let knock = tokio::select! {
-            accepted = ear.accept() => match accepted {
-                Ok(knock) => knock,
+        let accepted = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
                 // Whoever wanted to connect has gone, or there is no descriptor left for them.
                 Err(_) => {
                     tokio::time::sleep(ACCEPT_AGAIN).await;
@@ -288,29 +295,29 @@ pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> +
             Some(_) = connections.join_next() => continue,
             () = &mut stop => break,
         };
-        let (peer, address) = match &knock {
-            Knock::Ready(_, peer, address) => (*peer, address.clone()),
-            Knock::Tls(..) => (Peer::Person, None),
+        let (peer, address) = match &accepted {
+            Accepted::Ready(_, peer, address) => (*peer, address.clone()),
+            Accepted::Tls(..) => (Peer::Person, None),
         };
-        match seats.admit(peer) {
-            Some(seat) => {
-                let counted = observe::Connected::over(&house.door);
-                let (house, stopping) = (house.clone(), stopping.clone());
+        match limit.admit(peer) {
+            Some(permit) => {
+                let counted = observe::Connected::over(&server.transport);
+                let (server, stopping) = (server.clone(), stopping.clone());
                 let connection = Connection {
-                    house,
+                    server,
                     address,
-                    seat,
+                    permit,
                     stopping,
                     answering: AtomicUsize::new(0),
                     close: Notify::new(),
                     _counted: counted,
                 };
-                connections.spawn(let_in(knock, connection));
+                connections.spawn(let_in(accepted, connection));
             }
             None => {
                 // More than these are not even told.
-                if let (Ok(place), Knock::Ready(stream, ..)) =
-                    (turned_away.clone().try_acquire_owned(), knock)
+                if let (Ok(project), Accepted::Ready(stream, ..)) =
+                    (turned_away.clone().try_acquire_owned(), accepted)
                 {
                     let mut stopping = stopping.clone();
                     connections.spawn(async move {
@@ -318,23 +325,23 @@ pub async fn serve(ear: Ear, house: Arc<House>, stop: impl Future<Output = ()> +
                             () = turn_away(stream) => {}
                             _ = stopping.wait_for(|stopped| *stopped) => {}
                         }
-                        drop(place);
+                        drop(project);
                     });
                 }
             }
         }
     }
-    drop(ear);
+    drop(listener);
     let _ = stopped.send(true);
-    house.places.values().for_each(|place| place.stop());
+    server.projects.values().for_each(|project| project.stop());
     let all = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(GRACE, all).await;
 }
 
-async fn let_in(knock: Knock, connection: Connection) {
-    match knock {
-        Knock::Ready(stream, ..) => talk(stream, connection).await,
-        Knock::Tls(stream, tls) => {
+async fn let_in(accepted: Accepted, connection: Connection) {
+    match accepted {
+        Accepted::Ready(stream, ..) => talk(stream, connection).await,
+        Accepted::Tls(stream, tls) => {
             let mut stopping = connection.stopping.clone();
             let agreed = tokio::select! {
                 agreed = tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)) => agreed,
@@ -356,7 +363,7 @@ async fn talk(stream: Stream, connection: Connection) {
         let connection = connection.clone();
         async move { Ok::<_, Infallible>(answer::respond_to(&connection, request).await) }
     });
-    let client_timeout = connection.house.door.client_timeout();
+    let client_timeout = connection.server.transport.client_timeout();
     let talking = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -372,7 +379,7 @@ async fn talk(stream: Stream, connection: Connection) {
             }
             return;
         }
-        () = connection.seat.asked_to_leave() => return,
+        () = connection.permit.asked_to_leave() => return,
         () = connection.close.notified() => return,
         _ = stopping.wait_for(|stopped| *stopped) => talking.as_mut().graceful_shutdown(),
     }

@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{House, TcpDoor};
+use super::{HttpServer, TcpTransport};
 use api::openapi;
 
 /// Where a link becomes a session.
@@ -29,7 +29,7 @@ const SHELL_BODY: &str = "<h1>Adjutant</h1><p>You are not signed in. Run <code>a
 const SHELL_SCRIPT: &str = "<script src=\"/page.js\"></script>";
 
 /// What is the same for everybody and says nothing of any project.
-pub(super) fn before_anybody_asks(_: &TcpDoor, parts: &Parts) -> Option<Response> {
+pub(super) fn before_anybody_asks(_: &TcpTransport, parts: &Parts) -> Option<Response> {
     if parts.method != Method::GET {
         return None;
     }
@@ -74,10 +74,10 @@ pub(super) fn metrics(page: String) -> Response {
 }
 
 /// For whoever may ask one of the projects.
-pub(super) fn of_house(house: &House, path: &str) -> Option<Response> {
+pub(super) fn of_house(server: &HttpServer, path: &str) -> Option<Response> {
     match path {
         "/" => {
-            let names: Vec<&str> = house.places.keys().map(String::as_str).collect();
+            let names: Vec<&str> = server.projects.keys().map(String::as_str).collect();
             Some(html(StatusCode::OK, "Adjutant", &home(&names)))
         }
         path => of_place(path),
@@ -276,11 +276,11 @@ fn typed(kind: &'static str, body: impl Into<Body>) -> Response {
 }
 
 /// Whether every project's owner still answers.
-pub(super) fn ready(house: &House) -> Response {
-    let broken: Vec<&String> = house
-        .places
+pub(super) fn ready(server: &HttpServer) -> Response {
+    let broken: Vec<&String> = server
+        .projects
         .iter()
-        .filter(|(_, place)| !place.served.project.lives())
+        .filter(|(_, project)| !project.services.project.lives())
         .map(|(name, _)| name)
         .collect();
     let mut response = typed("application/json", json!({"ready": broken.is_empty()}).to_string());

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use super::credentials;
 use super::reply::respond_problem;
 use super::tokens::Caller;
-use super::{Connection, Door, House, Place};
+use super::{Connection, HttpServer, MountedProject, Transport};
 use api::Problem;
 
 /// What answers hold in memory, in this process.
@@ -43,7 +43,7 @@ pub fn memory() -> Arc<Memory> {
 
 /// Who asked, where it was found out.
 pub(super) struct Known {
-    pub place: Arc<Place>,
+    pub project: Arc<MountedProject>,
     pub caller: Caller,
 }
 
@@ -194,7 +194,7 @@ impl Guard {
         let over = Arc::new(Over::default());
         let (ended, connection, parts) = (over.clone(), connection.clone(), parts.clone());
         let watching = tokio::spawn(async move {
-            revoked(&connection.house, &known.place, &parts, &known.caller).await;
+            revoked(&connection.server, &known.project, &parts, &known.caller).await;
             ended.set.store(true, Ordering::Release);
             ended.waker.wake();
             // Whoever takes the end of it has dropped this by then.
@@ -217,11 +217,11 @@ impl Drop for Guard {
 }
 
 /// Comes back when what was shown with a request does not stand for this caller any more.
-pub(super) async fn revoked(house: &House, place: &Place, parts: &Parts, caller: &Caller) {
-    let mut tokens = place.served.tokens.changes();
-    let mut sessions = match &house.door {
-        Door::Tcp(door) => Some(door.sessions.changes()),
-        Door::Socket => None,
+pub(super) async fn revoked(server: &HttpServer, project: &MountedProject, parts: &Parts, caller: &Caller) {
+    let mut tokens = project.services.tokens.changes();
+    let mut sessions = match &server.transport {
+        Transport::Tcp(transport) => Some(transport.sessions.changes()),
+        Transport::Socket => None,
     };
     loop {
         // Looked at after this: what changes meanwhile is seen in the next round.
@@ -229,10 +229,10 @@ pub(super) async fn revoked(house: &House, place: &Place, parts: &Parts, caller:
         if let Some(sessions) = &mut sessions {
             sessions.borrow_and_update();
         }
-        if !credentials::caller(house, place, parts).is_ok_and(|now| now == *caller) {
+        if !credentials::caller(server, project, parts).is_ok_and(|now| now == *caller) {
             return;
         }
-        let until = caller.token.as_deref().and_then(|token| place.served.tokens.expires_at(token));
+        let until = caller.token.as_deref().and_then(|token| project.services.tokens.expires_at(token));
         let left = until.map(|until| until.saturating_sub(base::clock::now()).max(0).cast_unsigned() + 1);
         let look = left.map_or(LOOK, |left| LOOK.min(Duration::from_millis(left)));
         let signed_out = async {

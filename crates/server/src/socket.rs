@@ -52,7 +52,7 @@ impl Short {
     }
 }
 
-/// Somebody's ear at the socket, and the address by which its server proves itself; `None` where nobody listens, also where
+/// Somebody's end of the socket, and the address by which its server proves itself; `None` where nobody listens, also where
 /// a dead owner left its file behind.
 pub async fn connect(path: &Path) -> io::Result<Option<(UnixStream, String)>> {
     // The file is opened and connected to as what was opened: nobody puts another in its place in between.

@@ -10,7 +10,7 @@ use kernel::event::Event;
 use kernel::world::SentBack;
 use kernel::{Actor, Answer, Command, Commit, Effect, Millis, Refusal, World, invariants};
 use log::outbox::{
-    self, Attempt, Backoff, Clock, Desk, Executor, FULL_DISK_LOOK, Meaning, Next, Outbox, Told,
+    self, Attempt, Backoff, Clock, Executor, FULL_DISK_LOOK, Meaning, Next, Outbox, OutboxHost, Told,
 };
 use log::{Appended, Fence, Leased, Log, LogError, MemoryLog, Pending};
 use machines::names::{AgentName, EffectId, TaskId};
@@ -1115,7 +1115,7 @@ impl Clock for Stage<'_> {
     }
 }
 
-impl Desk for Stage<'_> {
+impl OutboxHost for Stage<'_> {
     type Error = Trouble;
 
     fn meaning(trouble: &Trouble) -> Meaning {
@@ -1175,9 +1175,9 @@ impl Desk for Stage<'_> {
 }
 
 impl<'t> Executor for Stage<'t> {
-    type Desk = Stage<'t>;
+    type Host = Stage<'t>;
 
-    fn desk(&mut self) -> &mut Stage<'t> {
+    fn host(&mut self) -> &mut Stage<'t> {
         self
     }
 

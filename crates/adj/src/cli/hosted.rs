@@ -20,8 +20,8 @@ use machines::names::AgentName;
 use project::layout::Layout;
 use project::settings::trust;
 use server::real_host::RealHost;
-use server::webhooks::{self, Telling};
-use server::{Events, Feeds, FromLog, Place, Served, Sessions, Tokens};
+use server::webhooks::{self, NotifierTask};
+use server::{Events, Feeds, FromLog, MountedProject, ProjectServices, Sessions, Tokens};
 use streams::Streams;
 use tokio::sync::{mpsc, watch};
 
@@ -40,7 +40,7 @@ pub struct Switch {
     /// Since when nobody has let turns go on, until it is said.
     away: Mutex<Option<Away>>,
     /// Where browsers find this process, once it listens there.
-    front: OnceLock<Front>,
+    public_address: OnceLock<PublicAddress>,
     /// Somebody wants the process itself to end.
     end: watch::Sender<bool>,
     /// The settings files as they were when they were applied last.
@@ -73,7 +73,7 @@ pub struct StreamSettings {
 }
 
 /// The address of a server, and who may come by a link.
-pub struct Front {
+pub struct PublicAddress {
     pub url: String,
     /// Where it listens, where that is another address.
     pub listens: Option<String>,
@@ -102,16 +102,16 @@ impl Switch {
             notices,
             since: clock::now(),
             fleet: Mutex::default(),
-            front: OnceLock::new(),
+            public_address: OnceLock::new(),
             end: watch::Sender::new(false),
             applied: Mutex::default(),
         }))
     }
 
     /// What requests to the project are answered from.
-    pub fn place(self: &Arc<Self>, streams: Option<Streams>) -> Arc<Place> {
+    pub fn mounted(self: &Arc<Self>, streams: Option<Streams>) -> Arc<MountedProject> {
         let project: Arc<dyn api::Project + Send + Sync> = Arc::new(self.handle.clone());
-        Place::new(Served {
+        MountedProject::new(ProjectServices {
             project: project.clone(),
             host: Arc::new(RealHost::with_tokens(self.layout.clone(), self.tokens.clone())),
             control: Arc::new(SwitchControl(self.clone())),
@@ -147,7 +147,7 @@ impl Switch {
     }
 
     /// Tells those of the settings, from now on, when a person is needed.
-    pub async fn tell_others(&self, project: &str) -> Telling {
+    pub async fn tell_others(&self, project: &str) -> NotifierTask {
         let (handle, layout) = (self.handle.clone(), self.layout.clone());
         webhooks::start(project.to_owned(), handle, layout, self.notices.clone()).await
     }
@@ -166,9 +166,9 @@ impl Switch {
     }
 
     /// From now on it has an address.
-    pub fn listens_at(&self, front: Front) {
+    pub fn listens_at(&self, public_address: PublicAddress) {
         // It listens once, when it starts.
-        let _ = self.front.set(front);
+        let _ = self.public_address.set(public_address);
     }
 
     /// Changes when somebody wants the process to end.
@@ -314,13 +314,17 @@ pub struct SwitchControl(pub Arc<Switch>);
 
 impl Control for SwitchControl {
     fn status(&self) -> FleetStatus {
-        let url = self.0.front.get().map(|front| front.url.clone());
+        let url = self.0.public_address.get().map(|public_address| public_address.url.clone());
         let off = FleetStatus {
             running: false,
             pid: std::process::id(),
             url,
-            listens: self.0.front.get().and_then(|front| front.listens.clone()),
-            shared_port: self.0.front.get().and_then(|front| front.shared_port.clone()),
+            listens: self.0.public_address.get().and_then(|public_address| public_address.listens.clone()),
+            shared_port: self
+                .0
+                .public_address
+                .get()
+                .and_then(|public_address| public_address.shared_port.clone()),
             since: self.0.since,
             workers: 0,
             sandbox: None,
@@ -368,10 +372,10 @@ impl Control for SwitchControl {
     }
 
     fn link(&self, who: Who, now: Millis) -> Result<Link, Problem> {
-        let front = self.0.front.get().ok_or_else(api::tokens::not_served)?;
-        let made = front.sessions.link(who, Some(self.0.tokens.folder()), now);
+        let public_address = self.0.public_address.get().ok_or_else(api::tokens::not_served)?;
+        let made = public_address.sessions.link(who, Some(self.0.tokens.folder()), now);
         let (code, until) = made.map_err(|error| Problem::new(500, "NO_SECRET", error.to_string()))?;
-        Ok(Link { url: format!("{}/enter#{code}", front.url), expires_at: api::time(until) })
+        Ok(Link { url: format!("{}/enter#{code}", public_address.url), expires_at: api::time(until) })
     }
 
     fn reread(&self) {

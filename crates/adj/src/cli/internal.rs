@@ -14,7 +14,7 @@ use fleet::KeyFor;
 use kernel::config::Role;
 use machines::Wire;
 use machines::names::{AgentName, RunId};
-use server::{self, Ear, Events, House, Place, Served, Socket, Tokens};
+use server::{self, Events, HttpServer, Listener, MountedProject, ProjectServices, Socket, Tokens};
 use tokio::sync::oneshot;
 
 #[derive(Debug, Subcommand)]
@@ -129,7 +129,7 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
         let (stop, stopped) = oneshot::channel();
         let stop = Arc::new(Idle { stop: Mutex::new(Some(stop)), since: base::clock::now() });
         let asked: Arc<dyn api::Project + Send + Sync> = Arc::new(owner.handle());
-        let place = Place::new(Served {
+        let project = MountedProject::new(ProjectServices {
             project: asked.clone(),
             host: project.host(),
             control: stop.clone(),
@@ -146,8 +146,12 @@ fn serve(mint: Option<&str>, revoke: Option<&RunId>, context: Context) -> Result
         writeln!(context.out, "{}", super::text::json(&listens))?;
         context.out.flush()?;
         let stop = async move { drop(stopped.await) };
-        server::serve(Ear::Socket(listener, socket.address()), House::of_socket("project", place), stop)
-            .await;
+        server::serve(
+            Listener::Socket(listener, socket.address()),
+            HttpServer::of_socket("project", project),
+            stop,
+        )
+        .await;
         drop(socket);
         Ok(())
     });

@@ -6,7 +6,7 @@ use super::project::Project;
 use super::{Context, Failure};
 use api::Method;
 use serde_json::Value;
-use server::mcp::{Asked, Door, serve_stdio};
+use server::mcp::{Backend, BackendRequest, serve_stdio};
 
 pub const HELP: &str = "\
 Example:
@@ -20,9 +20,9 @@ pub fn run(context: Context) -> Result<(), Failure> {
     serve_stdio(Arc::new(project), context.out)
 }
 
-impl Door for Project {
-    fn ask(&self, asked: Asked) -> Result<Value, Failure> {
-        let Asked { method, path, query, body } = asked;
+impl Backend for Project {
+    fn ask(&self, asked: BackendRequest) -> Result<Value, Failure> {
+        let BackendRequest { method, path, query, body } = asked;
         match method {
             Method::Get => self.get_with(&path, &query),
             method => Project::ask(self, method, &path, &body, None),

@@ -18,7 +18,7 @@ use api::host::EXPORT;
 use api::types::fleet::Fleet;
 use api::types::host::Finding;
 use api::types::{Nothing, Page};
-use api::{self, Host, Method, Problem, Reading, Request, Site};
+use api::{self, Host, Method, Problem, ProjectAccess, Reading, Request};
 use kernel::World;
 use log::owner::{self, Handle, Owner, SubmitError};
 use log::{self, MemoryLog, Record, Seq, SqliteLog};
@@ -521,7 +521,8 @@ impl Project {
 
     fn answered(&self, project: &dyn api::Project, request: &Request) -> Result<Value, Failure> {
         let host = self.host();
-        let answer = api::answer(&Site { project, host: &*host, control: None, given_up: None }, request);
+        let answer =
+            api::answer(&ProjectAccess { project, host: &*host, control: None, given_up: None }, request);
         if answer.status < 400 {
             Ok(answer.body)
         } else {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::background;
-use super::desk::{Desk, Wish};
 use super::hosted::{Switch, cannot_open};
 use super::keyboard::Keyboard;
 use super::project::Project;
 use super::screen::{self, Screen};
+use super::selection::{KeyAction, Selection};
 use super::serve;
 use super::terminal::{self, Paint, duration};
 use super::text::Money;
@@ -21,7 +21,7 @@ use ::fleet::{Options, RunError, Runner, Stop};
 use agents::CommandIs;
 use api::Problem;
 use api::story::{self, Line, Story, Tone};
-use api::types::fleet::{self, Fleet as Served};
+use api::types::fleet::{self, Fleet as FleetAnswer};
 use base::clock;
 use clap::Args;
 use kernel::World;
@@ -36,7 +36,7 @@ use project::settings::trust::{self, InForce};
 use project::settings::{Settings, SettingsError};
 use serde::Serialize;
 use server::observe::{self, LogForm};
-use server::{self, Ear, House, Socket};
+use server::{self, HttpServer, Listener, Socket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -90,7 +90,7 @@ const DETACH: Duration = Duration::from_secs(20);
 
 pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let there: Served = project.get("/fleet")?;
+    let there: FleetAnswer = project.get("/fleet")?;
     if there.pid.is_none() {
         project.check_here("`adj run`")?;
     }
@@ -162,7 +162,7 @@ fn run_in_server(command: &Run, project: &Project, pid: u32, context: Context) -
     }
     let started = project.post("/fleet/start", &fleet::Start { workers: command.workers });
     // What is missing is missing there, and not on the machine of whoever asks.
-    let started: Served = started.map_err(|failure: Failure| match project.is_away() {
+    let started: FleetAnswer = started.map_err(|failure: Failure| match project.is_away() {
         true => failure.within(&format!("the fleet of {} was not started", project.place())),
         false => failure,
     })?;
@@ -365,26 +365,31 @@ impl Fleet {
             observe::begin(wish.log);
         }
         let streams = self.serve.as_ref().map(|wish| switch.streams(wish.streams())).transpose()?;
-        let place = switch.place(streams);
+        let mounted = switch.mounted(streams);
         let name = project.name();
-        observe::watch(&name, &handle, &place, project.layout().log());
+        observe::watch(&name, &handle, &mounted, project.layout().log());
         let telling = switch.tell_others(&name).await;
-        let house = House::of_socket(&name, place.clone());
+        let server = HttpServer::of_socket(&name, mounted.clone());
         let (stop, stopped) = watch::channel(false);
         let until = |mut stopped: watch::Receiver<bool>| async move {
             // Whoever would say so is gone: that says it too.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
         let mut serving = JoinSet::new();
-        serving.spawn(server::serve(Ear::Socket(listener, socket.address()), house, until(stopped.clone())));
+        serving.spawn(server::serve(
+            Listener::Socket(listener, socket.address()),
+            server,
+            until(stopped.clone()),
+        ));
         let mut notes = self.notes;
         if let Some(wish) = &self.serve {
             let front =
-                serve::front(wish, BTreeMap::from([(name, place)]), std::slice::from_ref(&switch)).await?;
+                serve::open_address(wish, BTreeMap::from([(name, mounted)]), std::slice::from_ref(&switch))
+                    .await?;
             let listening = serve::listening(front.listens.as_deref());
             notes.push(format!("serving at {}{listening}; `adj url` prints a link for a browser", front.url));
             notes.extend(front.warnings);
-            serving.spawn(server::serve(front.ear, front.house, until(stopped)));
+            serving.spawn(server::serve(front.listener, front.server, until(stopped)));
         }
         if !screen.live {
             let now = clock::now();
@@ -428,7 +433,7 @@ async fn watch(
 ) -> Result<(), Failure> {
     let host = project.host();
     let mut keyboard = if screen.live { Keyboard::open() } else { None };
-    screen.desk = keyboard.as_ref().map(|_| Desk::default());
+    screen.selection = keyboard.as_ref().map(|_| Selection::default());
     screen.facts = host.facts();
     let mut looked = tokio::time::Instant::now();
     let (answers, mut answered) = mpsc::unbounded_channel();
@@ -461,14 +466,14 @@ async fn watch(
             Some(key) = pressed(&mut keyboard) => {
                 let all = story::for_you(&handle.world(), &screen.facts);
                 let list: Vec<_> = all.iter().map(|you| &you.item).collect();
-                match screen.desk.as_mut().and_then(|desk| desk.press(key, &list)) {
-                    Some(Wish::Stop) => stop(runner, screen)?,
-                    Some(Wish::Suspend) => {
+                match screen.selection.as_mut().and_then(|selection| selection.press(key, &list)) {
+                    Some(KeyAction::Stop) => stop(runner, screen)?,
+                    Some(KeyAction::Suspend) => {
                         screen.close()?;
                         keyboard.iter().try_for_each(Keyboard::suspend)?;
                     }
-                    Some(Wish::Run(line)) => answer(project.root().to_owned(), line, answers.clone()),
-                    Some(Wish::Look) => {}
+                    Some(KeyAction::Run(line)) => answer(project.root().to_owned(), line, answers.clone()),
+                    Some(KeyAction::Look) => {}
                     None => continue,
                 }
                 screen.draw(&handle.world(), clock::now(), runner.running_tests())?;

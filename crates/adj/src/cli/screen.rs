@@ -1,7 +1,7 @@
 //! The live view of a fleet: what happened scrolls by, and under it stands a frame of workers, board and what waits for
 //! a person, rewritten in place.
 
-use super::desk::{self, Desk, Shown};
+use super::selection::{self, Selection, SelectionView};
 use super::story_lines;
 use super::terminal::{self, Paint, column, columns, cut};
 use super::text::Money;
@@ -51,7 +51,7 @@ pub struct Screen<'o> {
     /// What waits and is outside of the log.
     pub facts: Facts,
     /// Where a person answers by keys, if there are any.
-    pub desk: Option<Desk>,
+    pub selection: Option<Selection>,
 }
 
 impl<'o> Screen<'o> {
@@ -78,7 +78,7 @@ impl<'o> Screen<'o> {
             test: None,
             running: Vec::new(),
             facts: Facts::default(),
-            desk: None,
+            selection: None,
         }
     }
 
@@ -124,9 +124,9 @@ impl<'o> Screen<'o> {
             return Ok(());
         }
         self.running = running;
-        if let Some(desk) = &mut self.desk {
+        if let Some(selection) = &mut self.selection {
             let all = story::for_you(world, &self.facts);
-            desk.keep_up(&all.iter().map(|you| &you.item).collect::<Vec<_>>());
+            selection.keep_up(&all.iter().map(|you| &you.item).collect::<Vec<_>>());
         }
         let (width, height) = terminal::size().unwrap_or((80, 24));
         let frame = self.frame(world, now, width, height);
@@ -254,11 +254,11 @@ impl<'o> Screen<'o> {
             return Vec::new();
         }
         let items: Vec<_> = all.iter().map(|you| &you.item).collect();
-        let chosen = self.desk.as_ref().and_then(|desk| desk.position(&items));
+        let chosen = self.selection.as_ref().and_then(|selection| selection.position(&items));
         let mut lines = vec![String::new(), self.heading_for_you(width)];
-        match (&self.desk, chosen) {
-            (Some(desk), Some(place)) if desk.shown() != Shown::List => {
-                lines.extend(self.opened(&all[place], desk, width));
+        match (&self.selection, chosen) {
+            (Some(selection), Some(place)) if selection.shown() != SelectionView::List => {
+                lines.extend(self.opened(&all[place], selection, width));
             }
             _ => lines.extend(self.listed(&all, chosen, width, lines_max)),
         }
@@ -266,10 +266,10 @@ impl<'o> Screen<'o> {
     }
 
     fn heading_for_you(&self, width: usize) -> String {
-        let keys = self.desk.as_ref().map_or("", |desk| match desk.shown() {
-            Shown::List => "↑↓ choose   Enter open",
-            Shown::Open => "1-9 answer   Esc back",
-            Shown::Writing(_) => "Enter send   Esc back",
+        let keys = self.selection.as_ref().map_or("", |selection| match selection.shown() {
+            SelectionView::List => "↑↓ choose   Enter open",
+            SelectionView::Open => "1-9 answer   Esc back",
+            SelectionView::Writing(_) => "Enter send   Esc back",
         });
         format!("{}  {}", self.paint.bold("FOR YOU"), self.paint.dim(cut(keys, width.saturating_sub(9))))
     }
@@ -294,10 +294,10 @@ impl<'o> Screen<'o> {
     }
 
     /// One thing that waits, with a key for each answer, or with the answer under way.
-    fn opened(&self, you: &ForYou, desk: &Desk, width: usize) -> Vec<String> {
+    fn opened(&self, you: &ForYou, selection: &Selection, width: usize) -> Vec<String> {
         let what = super::text::visible(&you.what);
         let mut lines = vec![format!("{} {}", self.paint.cyan("▸"), cut(&what, width.saturating_sub(2)))];
-        if let Shown::Writing(text) = desk.shown() {
+        if let SelectionView::Writing(text) = selection.shown() {
             // Its end is what is being written.
             let room = width.saturating_sub(6);
             let text = super::text::visible(text);
@@ -306,9 +306,10 @@ impl<'o> Screen<'o> {
             lines.push(format!("  {} {}▏", self.paint.bold(">"), cut(&end, room)));
             return lines;
         }
-        let wide = desk::keys(&you.item).map(|(_, choice)| fleet::command_line::command(choice).len()).max();
+        let wide =
+            selection::keys(&you.item).map(|(_, choice)| fleet::command_line::command(choice).len()).max();
         let wide = wide.unwrap_or(0).min(width / 2);
-        for (key, choice) in desk::keys(&you.item) {
+        for (key, choice) in selection::keys(&you.item) {
             let command = column(&fleet::command_line::command(choice), wide);
             let does = cut(choice.text(), width.saturating_sub(wide + 6));
             lines.push(format!("  {} {command}  {does}", self.paint.bold(key)));

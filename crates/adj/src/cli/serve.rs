@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::hosted::{Front, StreamSettings, Switch, SwitchControl};
+use super::hosted::{PublicAddress, StreamSettings, Switch, SwitchControl};
 use super::project::{Project, shown};
 use super::terminal::{self, Paint};
 use super::{Context, Exit, Failure, Globals, text};
@@ -26,8 +26,11 @@ use log::owner::{Handle, Owner};
 use serde::Serialize;
 use server::observe::{self, LogForm};
 use server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
-use server::webhooks::Telling;
-use server::{self, Door, Ear, House, Pace, Place, Sessions, Socket, TcpDoor, service_manager};
+use server::webhooks::NotifierTask;
+use server::{
+    self, HttpServer, Listener, MountedProject, RateLimit, Sessions, Socket, TcpTransport, Transport,
+    service_manager,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -218,21 +221,21 @@ const TICKETS: Duration = Duration::from_secs(2);
 /// Records that are read at once.
 const RECORDS: usize = 500;
 
-/// A front that listens and is not served yet.
+/// An address that listens and is not served yet.
 pub struct Opened {
     pub url: String,
     /// The address of the listener itself, where browsers open another.
     pub listens: Option<String>,
     pub warnings: Vec<String>,
-    pub ear: Ear,
-    pub house: Arc<House>,
+    pub listener: Listener,
+    pub server: Arc<HttpServer>,
     pub sessions: Arc<Sessions>,
 }
 
 /// Listens for all of these projects at one address.
-pub async fn front(
+pub async fn open_address(
     wished: &Wished,
-    places: BTreeMap<String, Arc<Place>>,
+    projects: BTreeMap<String, Arc<MountedProject>>,
     switches: &[Arc<Switch>],
 ) -> Result<Opened, Failure> {
     let cannot = |error: ListenError| {
@@ -254,7 +257,7 @@ pub async fn front(
     for switch in switches {
         let (url, listens) = (listening.url.clone(), listening.listens.clone());
         let shared_port = shared_port.clone();
-        switch.listens_at(Front { url, listens, sessions: sessions.clone(), shared_port });
+        switch.listens_at(PublicAddress { url, listens, sessions: sessions.clone(), shared_port });
     }
     if wish.open {
         warnings
@@ -267,22 +270,22 @@ pub async fn front(
              is; name the address that browsers open with --public-url https://HOST"
         ));
     }
-    let door = TcpDoor {
+    let transport = TcpTransport {
         names: listening.names,
         sessions: sessions.clone(),
         secure: listening.secure,
         port: listening.port,
         open: wish.open,
-        pace: Pace::default(),
+        rate_limit: RateLimit::default(),
         client_timeout: wish.client_timeout,
     };
-    let house = Arc::new(House { places, door: Door::Tcp(door) });
+    let server = Arc::new(HttpServer { projects, transport: Transport::Tcp(transport) });
     Ok(Opened {
         url: listening.url,
         listens: listening.listens,
         warnings,
-        ear: Ear::Tcp(listening.listener, listening.tls),
-        house,
+        listener: Listener::Tcp(listening.listener, listening.tls),
+        server,
         sessions,
     })
 }
@@ -415,17 +418,21 @@ async fn serve(
     };
     let wished = command.listen.wished();
     let mut serving = JoinSet::new();
-    let (mut switches, mut places, mut sockets) = (Vec::new(), BTreeMap::new(), Vec::new());
-    let mut telling = Vec::new();
+    let (mut switches, mut projects, mut sockets) = (Vec::new(), BTreeMap::new(), Vec::new());
+    let mut notifier = Vec::new();
     for Hosted { name, project, owner } in hosted {
         let (notices, heard) = mpsc::unbounded_channel();
         let switch = Switch::new(project, owner.handle(), notices)?;
         switch.apply_settings();
         let (socket, listener) = Socket::bind(&project.folder()).await.map_err(|error| failed(&error))?;
-        let place = switch.place(Some(switch.streams(wished.streams())?));
-        observe::watch(name, &owner.handle(), &place, project.layout().log());
-        let house = House::of_socket(name, place.clone());
-        serving.spawn(server::serve(Ear::Socket(listener, socket.address()), house, until(stopped.clone())));
+        let mounted = switch.mounted(Some(switch.streams(wished.streams())?));
+        observe::watch(name, &owner.handle(), &mounted, project.layout().log());
+        let server = HttpServer::of_socket(name, mounted.clone());
+        serving.spawn(server::serve(
+            Listener::Socket(listener, socket.address()),
+            server,
+            until(stopped.clone()),
+        ));
         let shown = (hosted.len() > 1).then(|| name.clone());
         match quiet {
             true => tokio::spawn(pass_on(name.clone(), heard)),
@@ -433,23 +440,23 @@ async fn serve(
         };
         tokio::spawn(look_after_tickets(switch.clone()));
         tokio::spawn(switch.clone().keep_time());
-        telling.push(switch.tell_others(name).await);
-        places.insert(name.clone(), place);
+        notifier.push(switch.tell_others(name).await);
+        projects.insert(name.clone(), mounted);
         switches.push(switch);
         sockets.push(socket);
     }
-    let front = front(&wished, places, &switches).await?;
-    serving.spawn(server::serve(front.ear, front.house, until(stopped)));
+    let public_address = open_address(&wished, projects, &switches).await?;
+    serving.spawn(server::serve(public_address.listener, public_address.server, until(stopped)));
     let local = || Who { user: "local".to_owned(), token: None };
     let link = |sessions: &Sessions| sessions.link(local(), None, clock::now()).map(|(code, _)| code);
-    let code = link(&front.sessions).map_err(|error| failed(&error))?;
-    let link = format!("{}/enter#{code}", front.url);
+    let code = link(&public_address.sessions).map_err(|error| failed(&error))?;
+    let link = format!("{}/enter#{code}", public_address.url);
     let out = context.out;
     let names = hosted.iter().map(|hosted| hosted.name.as_str()).collect();
     if context.globals.json {
         let listens = Listens {
-            url: &front.url,
-            listens: front.listens.as_deref(),
+            url: &public_address.url,
+            listens: public_address.listens.as_deref(),
             pid: std::process::id(),
             projects: names,
             not_served: &broken,
@@ -460,8 +467,8 @@ async fn serve(
             out,
             "serving {} at {}{}",
             names.join(", "),
-            front.url,
-            listening(front.listens.as_deref())
+            public_address.url,
+            listening(public_address.listens.as_deref())
         )?;
         // What is not read by a person may be kept, and a link is a secret.
         match std::io::stdout().is_terminal() {
@@ -471,7 +478,7 @@ async fn serve(
     }
     out.flush()?;
     service_manager::tell(service_manager::READY);
-    for warning in front.warnings.iter().chain(&broken) {
+    for warning in public_address.warnings.iter().chain(&broken) {
         warn(warning);
     }
     if command.open {
@@ -490,7 +497,7 @@ async fn serve(
     service_manager::tell(service_manager::STOPPING);
     stop.send_replace(true);
     serving.join_all().await;
-    futures_util::future::join_all(telling.into_iter().map(Telling::finish)).await;
+    futures_util::future::join_all(notifier.into_iter().map(NotifierTask::finish)).await;
     observe::finish().await;
     drop(sockets);
     Ok(())

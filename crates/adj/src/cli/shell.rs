@@ -5,7 +5,7 @@ use super::text::dash;
 use super::{Context, Exit, Failure, named};
 use api::types::task::WayIn;
 use clap::Args;
-use fleet::shell::{self, Visit};
+use fleet::shell::{self, ShellSession};
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 use process::keeper::{self, Found};
 use project::layout::Layout;
@@ -46,7 +46,7 @@ pub fn run(command: &Shell, context: Context) -> Result<(), Failure> {
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let settings = project::settings::trust::in_force(layout).map_err(|error| failed(&error))?.settings;
     let adj = std::env::current_exe().map_err(|error| failed(&error))?;
-    let visit = Visit {
+    let session = ShellSession {
         task: &name,
         tree: found.tree.as_deref().unwrap_or_default(),
         agent: &agent,
@@ -54,7 +54,7 @@ pub fn run(command: &Shell, context: Context) -> Result<(), Failure> {
         command: &command.command,
         terminal,
     };
-    let spec = shell::spec(layout, &settings, &adj, &visit).map_err(|why| {
+    let spec = shell::spec(layout, &settings, &adj, &session).map_err(|why| {
         Failure::new(Exit::Refused, format!("cannot open a shell in the working tree of `{id}`: {why}"))
             .hint(format!("`adj why {id}` says what it waits for; `adj diff {id}` shows its changes"))
     })?;

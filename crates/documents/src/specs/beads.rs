@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::list::{Item, List, State};
-use super::place::Place;
+use super::spec_path::SpecPath;
 use super::task_master::{outline, span};
 use super::text::criteria;
 use super::{Found, Line, ReadError, Restore, Tick, Ticked, boxes, put_back};
@@ -70,11 +70,11 @@ impl Issue {
     }
 }
 
-pub fn looks_like(place: &Place) -> bool {
+pub fn looks_like(place: &SpecPath) -> bool {
     file(place).is_some()
 }
 
-fn file(place: &Place) -> Option<Place> {
+fn file(place: &SpecPath) -> Option<SpecPath> {
     match place.parts()[..] {
         [.., ".beads"] => place.below("issues.jsonl").ok()?,
         [.., ".beads", "issues.jsonl"] => place.above().below("issues.jsonl").ok()?,
@@ -82,7 +82,7 @@ fn file(place: &Place) -> Option<Place> {
     }
 }
 
-pub fn read(place: &Place) -> Result<Found, ReadError> {
+pub fn read(place: &SpecPath) -> Result<Found, ReadError> {
     let file = file(place).ok_or_else(|| ReadError::NoFormat { path: place.name().to_owned() })?;
     let source = file.source_within(BYTES_MAX)?;
     let mut list = List::default();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use kernel::specs::Mark;
 
 use super::list::{Item, List, State};
-use super::place::{Place, Source, joined};
+use super::spec_path::{Source, SpecPath, joined};
 use super::text::{self, TextLine, strip_word};
 use super::{Found, Line, ReadError, Restore, Tick, Ticked, boxes, put_back};
 
@@ -19,7 +19,7 @@ const FOLDERS: [&str; 5] =
 const OPEN: [&str; 7] =
     ["backlog", "drafted", "ready-for-dev", "in-progress", "review", "blocked", "optional"];
 
-pub fn looks_like(place: &Place) -> bool {
+pub fn looks_like(place: &SpecPath) -> bool {
     let name = place.file_name();
     if place.is_folder() {
         return ["epics.md", STATUS_FILE].iter().any(|file| place.has(file))
@@ -62,7 +62,7 @@ fn numbered(said: &str, label: &str) -> Option<(String, String)> {
     whole.then(|| (number.to_owned(), title.to_owned()))
 }
 
-pub fn read(place: &Place) -> Result<Found, ReadError> {
+pub fn read(place: &SpecPath) -> Result<Found, ReadError> {
     let folders = folders(&place.folder())?;
     let status = statuses(&folders)?;
     let epics = epics(place, &folders)?;
@@ -163,11 +163,11 @@ fn stem(path: &str) -> String {
 }
 
 /// The folder, those below it that BMAD has, and the same of the one above it.
-fn folders(at: &Place) -> Result<Vec<Place>, ReadError> {
+fn folders(at: &SpecPath) -> Result<Vec<SpecPath>, ReadError> {
     let mut found = vec![at.folder()];
     for base in [at.folder(), at.above()] {
         for name in FOLDERS {
-            found.extend(base.below(name)?.filter(Place::is_folder));
+            found.extend(base.below(name)?.filter(SpecPath::is_folder));
         }
     }
     if FOLDERS.contains(&at.file_name()) {
@@ -176,7 +176,7 @@ fn folders(at: &Place) -> Result<Vec<Place>, ReadError> {
     Ok(found)
 }
 
-fn epics(place: &Place, folders: &[Place]) -> Result<Vec<Source>, ReadError> {
+fn epics(place: &SpecPath, folders: &[SpecPath]) -> Result<Vec<Source>, ReadError> {
     if !place.is_folder() && place.file_name() != STATUS_FILE {
         return Ok(vec![place.source()?]);
     }
@@ -245,7 +245,7 @@ impl Statuses {
     }
 }
 
-fn statuses(folders: &[Place]) -> Result<Option<Statuses>, ReadError> {
+fn statuses(folders: &[SpecPath]) -> Result<Option<Statuses>, ReadError> {
     for folder in folders {
         let Some(source) = folder.file(STATUS_FILE)? else { continue };
         return read_statuses(&source).map(Some);
@@ -298,7 +298,7 @@ fn unquoted(text: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
 
-fn story_file(folders: &[Place], number: &str) -> Result<Option<Source>, ReadError> {
+fn story_file(folders: &[SpecPath], number: &str) -> Result<Option<Source>, ReadError> {
     let begins = format!("{}-", number.replace('.', "-"));
     for folder in folders {
         let is_it = |name: &String| name.starts_with(&begins) && name.ends_with(".md");

@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 use kernel::specs::Mark;
 
 use super::list::{Item, List, State};
-use super::place::{Place, Source, joined};
 use super::plain::{SIGN, state, told};
+use super::spec_path::{Source, SpecPath, joined};
 use super::text::{self, Entry, TaskBox, TextLine, Tick, strip_word};
 use super::{Found, ReadError, Restore, Ticked, boxes, put_back};
 
 const NO_NUMBER: &str = "a task has a number such as 2.1 after its box";
 
-pub fn looks_like(place: &Place) -> bool {
+pub fn looks_like(place: &SpecPath) -> bool {
     let folder = place.folder();
     let of_it =
         place.is_folder() || ["requirements.md", "design.md", "tasks.md"].contains(&place.file_name());
     of_it && matches!(folder.parts()[..], [.., ".kiro", "specs", _])
 }
 
-pub fn read(place: &Place) -> Result<Found, ReadError> {
+pub fn read(place: &SpecPath) -> Result<Found, ReadError> {
     let folder = place.folder();
     let requirements = folder.file("requirements.md")?;
     let (design, tasks) = (folder.file("design.md")?, folder.file("tasks.md")?);

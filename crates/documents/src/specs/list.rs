@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kernel::specs::{CRITERIA_MAX, Mark, Story};
 use smol_str::SmolStr;
 
-use super::place::Source;
+use super::spec_path::Source;
 use super::text::TextLine;
 use super::{Line, ReadError};
 

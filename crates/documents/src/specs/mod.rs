@@ -10,9 +10,9 @@ mod boxes;
 mod kiro;
 mod list;
 mod open_spec;
-mod place;
 mod plain;
 mod spec_kit;
+mod spec_path;
 mod task_master;
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ use kernel::specs::{Mark, SPEC_BYTES_MAX, Story};
 use machines::names::SpecId;
 
 use list::List;
-use place::Place;
+use spec_path::SpecPath;
 
 /// What a file or folder says.
 #[derive(Debug)]
@@ -91,8 +91,8 @@ pub enum ReadError {
 /// One way in which people write specs down.
 struct Format {
     name: &'static str,
-    looks_like: fn(&Place) -> bool,
-    read: fn(&Place) -> Result<Found, ReadError>,
+    looks_like: fn(&SpecPath) -> bool,
+    read: fn(&SpecPath) -> Result<Found, ReadError>,
     /// The file with the mark of one story set to done.
     tick: fn(&Tick<'_>) -> Ticked,
     /// The file with the mark of one story as another version of the file has it.
@@ -122,7 +122,7 @@ struct Found {
 
 /// Reads the file or folder at `path`, in the repository whose top is `root`.
 pub fn read(path: &Path, root: &Path) -> Result<Read, ReadError> {
-    let place = Place::new(path, root)?.narrowed()?;
+    let place = SpecPath::new(path, root)?.narrowed()?;
     let at = || place.name().to_owned();
     let format = FORMATS.iter().find(|format| (format.looks_like)(&place));
     let format = format.ok_or_else(|| ReadError::NoFormat { path: at() })?;

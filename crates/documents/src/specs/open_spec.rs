@@ -6,20 +6,20 @@ use kernel::specs::Mark;
 
 use super::kiro::spoken;
 use super::list::{Item, List};
-use super::place::{Place, Source, joined};
 use super::plain::{SIGN, state, told};
+use super::spec_path::{Source, SpecPath, joined};
 use super::text::{self, Entry, TaskBox, TextLine, Tick, after_label, strip_word};
 use super::{Found, ReadError};
 
 /// How deep `specs` is looked into.
 const DEPTH_MAX: usize = 4;
 
-pub fn looks_like(place: &Place) -> bool {
+pub fn looks_like(place: &SpecPath) -> bool {
     change(place).is_some()
 }
 
 /// The folder of the change that a place is in.
-fn change(place: &Place) -> Option<Place> {
+fn change(place: &SpecPath) -> Option<SpecPath> {
     let is_change = |parts: &[&str]| {
         matches!(parts, [.., "openspec", "changes", name] if *name != "archive")
             || matches!(parts, [.., "openspec", "changes", "archive", _])
@@ -36,7 +36,7 @@ fn change(place: &Place) -> Option<Place> {
     }
 }
 
-pub fn read(place: &Place) -> Result<Found, ReadError> {
+pub fn read(place: &SpecPath) -> Result<Found, ReadError> {
     let folder = change(place).ok_or_else(|| ReadError::NoFormat { path: place.name().to_owned() })?;
     let proposal = folder.file("proposal.md")?;
     let (design, tasks) = (folder.file("design.md")?, folder.file("tasks.md")?);
@@ -70,7 +70,7 @@ pub fn read(place: &Place) -> Result<Found, ReadError> {
     Ok(Found { title, name, text: all, list })
 }
 
-fn find_specs(folder: &Place, depth: usize, found: &mut Vec<Source>) -> Result<(), ReadError> {
+fn find_specs(folder: &SpecPath, depth: usize, found: &mut Vec<Source>) -> Result<(), ReadError> {
     if !folder.is_folder() || depth == 0 {
         return Ok(());
     }

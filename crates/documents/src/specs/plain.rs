@@ -3,7 +3,7 @@
 use kernel::specs::Mark;
 
 use super::list::{Item, List, State};
-use super::place::{Place, Source};
+use super::spec_path::{Source, SpecPath};
 use super::text::{self, Entry, TaskBox, Tick, indent, strip_word};
 use super::{Found, ReadError};
 
@@ -15,11 +15,11 @@ const CRITERIA: [&str; 4] = ["acceptance", "definition of done", "done when", "s
 const CRITERION: &str = "a box below this heading is a criterion and no task";
 pub const SIGN: &str = "the sign in this box is not known: an open one is `[ ]`, a ticked one `[x]`";
 
-pub fn looks_like(place: &Place) -> bool {
+pub fn looks_like(place: &SpecPath) -> bool {
     !place.is_folder()
 }
 
-pub fn read(place: &Place) -> Result<Found, ReadError> {
+pub fn read(place: &SpecPath) -> Result<Found, ReadError> {
     let source = place.source()?;
     let stem = place.file_name();
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem).to_owned();

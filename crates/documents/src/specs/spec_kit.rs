@@ -6,14 +6,14 @@
 use kernel::specs::Mark;
 
 use super::list::{Item, List};
-use super::place::{Place, Source, joined};
 use super::plain::{SIGN, state, told};
+use super::spec_path::{Source, SpecPath, joined};
 use super::text::{self, TextLine, Tick, after_label, strip_word};
 use super::{Found, ReadError};
 
 const NO_NUMBER: &str = "a task has a number such as T012 after its box";
 
-pub fn looks_like(place: &Place) -> bool {
+pub fn looks_like(place: &SpecPath) -> bool {
     let folder = place.folder();
     let named =
         matches!(folder.parts()[..], [.., "specs", name] if name.starts_with(|c: char| c.is_ascii_digit()));
@@ -38,7 +38,7 @@ struct Said<'a> {
     text: &'a str,
 }
 
-pub fn read(place: &Place) -> Result<Found, ReadError> {
+pub fn read(place: &SpecPath) -> Result<Found, ReadError> {
     let folder = place.folder();
     let (spec, plan, tasks) = (folder.file("spec.md")?, folder.file("plan.md")?, folder.file("tasks.md")?);
     let name = folder.file_name().to_owned();

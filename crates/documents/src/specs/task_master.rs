@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::list::{Item, List, State};
-use super::place::{Place, Source};
+use super::spec_path::{Source, SpecPath};
 use super::{Found, Line, ReadError, Restore, Tick, Ticked, put_back};
 
 /// Details of many tasks make a large file.
@@ -62,12 +62,12 @@ impl Task<'_> {
     }
 }
 
-pub fn looks_like(place: &Place) -> bool {
+pub fn looks_like(place: &SpecPath) -> bool {
     file(place).is_some()
 }
 
 /// The file of tasks that a place means.
-fn file(place: &Place) -> Option<Place> {
+fn file(place: &SpecPath) -> Option<SpecPath> {
     match place.parts()[..] {
         [.., ".taskmaster", "tasks", "tasks.json"] => place.above().below("tasks.json").ok()?,
         [.., ".taskmaster"] => place.below("tasks/tasks.json").ok()?,
@@ -76,7 +76,7 @@ fn file(place: &Place) -> Option<Place> {
     }
 }
 
-pub fn read(place: &Place) -> Result<Found, ReadError> {
+pub fn read(place: &SpecPath) -> Result<Found, ReadError> {
     let file = file(place).ok_or_else(|| ReadError::NoFormat { path: place.name().to_owned() })?;
     let source = file.source_within(BYTES_MAX)?;
     let tags = tags(&source.text).map_err(|no_list| ReadError::Broken {
@@ -146,7 +146,7 @@ fn tags(text: &str) -> Result<BTreeMap<String, Tag<'_>>, NoList> {
 }
 
 /// The tag that Task Master works on.
-fn current_tag(file: &Place) -> Result<Option<String>, ReadError> {
+fn current_tag(file: &SpecPath) -> Result<Option<String>, ReadError> {
     let Some(state) = file.above().above().file("state.json")? else { return Ok(None) };
     let state: Option<serde_json::Value> = serde_json::from_str(&state.text).ok();
     Ok(state.and_then(|state| state["currentTag"].as_str().map(str::to_owned)))

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Step, usage_of};
 use crate::kept_command::{self, CommandError};
-use crate::{Shared, endings, room_text, tip, words::Word};
+use crate::{Shared, endings, room_text, step_commands::StepCommand, tip};
 
 /// Ends a step or gate that is no longer wanted, whoever started it, and says when it is gone.
 pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option<Happened> {
@@ -44,7 +44,7 @@ async fn gone(shared: &Arc<Shared>, step: &EffectId, finish: bool) -> Result<Usa
     let mut usage = None;
     if let Some(way) = way {
         let (send, receive) = oneshot::channel();
-        let word = if finish { Word::Finish(send) } else { Word::End(Some(send)) };
+        let word = if finish { StepCommand::Finish(send) } else { StepCommand::End(Some(send)) };
         if way.send(word).is_ok() {
             usage = receive.await.ok();
         }
@@ -76,7 +76,7 @@ pub async fn answer(
 ) -> Option<Happened> {
     if let Some(way) = way_to(shared, step).await {
         let (done, told) = oneshot::channel();
-        let word = Word::Answer { call: call.clone(), allow, note: note.to_owned(), done };
+        let word = StepCommand::Answer { call: call.clone(), allow, note: note.to_owned(), done };
         if way.send(word).is_ok() {
             let _ = told.await;
         }
@@ -89,7 +89,7 @@ pub async fn tell(shared: &Arc<Shared>, step: &EffectId, text: &str) -> Option<H
     let mut heard = false;
     if let Some(way) = way_to(shared, step).await {
         let (send, receive) = oneshot::channel();
-        if way.send(Word::Tell { text: text.to_owned(), heard: send }).is_ok() {
+        if way.send(StepCommand::Tell { text: text.to_owned(), heard: send }).is_ok() {
             heard = receive.await.unwrap_or(false);
         }
     }
@@ -117,7 +117,7 @@ pub async fn tell_in_reply(
 }
 
 /// The way to a step that is asked for, as soon as it has been taken up. `None`: it is over.
-async fn way_to(shared: &Arc<Shared>, step: &EffectId) -> Option<mpsc::UnboundedSender<Word>> {
+async fn way_to(shared: &Arc<Shared>, step: &EffectId) -> Option<mpsc::UnboundedSender<StepCommand>> {
     let mut head = shared.handle.follow();
     loop {
         head.borrow_and_update();

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{FirstInput, Step, StepError, cut_off, failed, reader_of};
 use crate::kept_command::STEP_ENDING;
-use crate::{Shared, endings, tip, words::Word};
+use crate::{Shared, endings, step_commands::StepCommand, tip};
 use agents::{self, Ended, Input, Reader, Said, Silence, Spent};
 use base::files::FileError;
 use log::Fence;
@@ -45,7 +45,7 @@ pub struct Follower<'a> {
     fence: &'a Fence,
     pub step: Step,
     reader: Box<dyn Reader>,
-    words: mpsc::UnboundedReceiver<Word>,
+    words: mpsc::UnboundedReceiver<StepCommand>,
     out: Tail,
     err: Tail,
     turn: u32,
@@ -56,7 +56,7 @@ pub struct Follower<'a> {
     at: u64,
     spoken: Spoken,
     /// Answers that came before the line that asks for them was read.
-    early: Vec<Word>,
+    early: Vec<StepCommand>,
     /// Who asked for the end, and wants to be told.
     gone: Vec<oneshot::Sender<Usage>>,
     /// The kernel wants to hear of it.
@@ -102,7 +102,7 @@ impl<'a> Follower<'a> {
         shared: &'a Arc<Shared>,
         fence: &'a Fence,
         step: Step,
-        words: mpsc::UnboundedReceiver<Word>,
+        words: mpsc::UnboundedReceiver<StepCommand>,
     ) -> Result<Follower<'a>, StepError> {
         let limit = shared.in_force().settings.limits.line_bytes;
         let reader = reader_of(&step)?;
@@ -399,24 +399,26 @@ impl<'a> Follower<'a> {
         }
     }
 
-    async fn hear(&mut self, word: Word) {
+    async fn hear(&mut self, word: StepCommand) {
         match word {
-            Word::Answer { call, allow, note, done } => self.hear_answer(call, allow, note, done).await,
-            Word::Tell { text, heard } => {
+            StepCommand::Answer { call, allow, note, done } => {
+                self.hear_answer(call, allow, note, done).await
+            }
+            StepCommand::Tell { text, heard } => {
                 let input = self.reader.inject(&text);
                 let _ = heard.send(input.is_some());
                 if let Some(input) = input {
                     self.send(input).await;
                 }
             }
-            Word::Interrupt => {
+            StepCommand::Interrupt => {
                 self.stopping.get_or_insert_with(Instant::now);
             }
-            Word::Finish(tell) => {
+            StepCommand::Finish(tell) => {
                 self.gone.push(tell);
                 self.finishing.get_or_insert_with(Instant::now);
             }
-            Word::End(tell) => {
+            StepCommand::End(tell) => {
                 let price_wanted = tell.is_some() && self.ending.is_none();
                 self.gone.extend(tell);
                 if self.interrupted.is_none() && self.gone.is_empty() {
@@ -436,7 +438,7 @@ impl<'a> Follower<'a> {
                 let _ = done.send(());
             }
             // The line that asks has not been read yet.
-            None => self.early.push(Word::Answer { call, allow, note, done }),
+            None => self.early.push(StepCommand::Answer { call, allow, note, done }),
         }
     }
 
@@ -578,11 +580,11 @@ impl<'a> Follower<'a> {
         // Whoever comes after the end finds the folder.
         while let Ok(word) = self.words.try_recv() {
             match word {
-                Word::End(tell) => self.gone.extend(tell),
-                Word::Finish(tell) => self.gone.push(tell),
-                Word::Answer { done, .. } => drop(done.send(())),
-                Word::Tell { heard, .. } => drop(heard.send(false)),
-                Word::Interrupt => {}
+                StepCommand::End(tell) => self.gone.extend(tell),
+                StepCommand::Finish(tell) => self.gone.push(tell),
+                StepCommand::Answer { done, .. } => drop(done.send(())),
+                StepCommand::Tell { heard, .. } => drop(heard.send(false)),
+                StepCommand::Interrupt => {}
             }
         }
         for tell in self.gone.drain(..) {

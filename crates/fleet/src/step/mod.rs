@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use super::hooks::{self, HookError};
 use super::surroundings::SurroundingsError;
 use super::trees::TreeError;
-use super::{Missing, Shared, words::Word};
+use super::{Missing, Shared, step_commands::StepCommand};
 use agents::{self, AgentError, Ended, Input, Order, Reader};
 use base::files::FileError;
 use git::GitError;
@@ -169,7 +169,7 @@ impl Step {
 pub async fn carry_out(
     shared: &Arc<Shared>,
     attempt: &Attempt,
-    words: mpsc::UnboundedReceiver<Word>,
+    words: mpsc::UnboundedReceiver<StepCommand>,
 ) -> Result<Option<Happened>, SubmitError> {
     let id = &attempt.id;
     let begun = loop {

@@ -148,8 +148,8 @@ async fn prepare(
         For::Task { run, .. } => (Purpose::Step(agent, program), Some(run)),
         For::Seat { .. } => (Purpose::Reply(agent, program), None),
     };
-    let ground = shared.ground(&in_force.settings);
-    let sandbox = surroundings::sandbox(ground, &work.tree, &work.folders, purpose, run)?;
+    let context = shared.context(&in_force.settings);
+    let sandbox = surroundings::sandbox(context, &work.tree, &work.folders, purpose, run)?;
     let spec = Spec {
         env: env.into_iter().collect(),
         stdin: match launch.stdin {

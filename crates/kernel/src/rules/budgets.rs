@@ -1,6 +1,6 @@
 //! Budgets ask: whoever is stopped by one has a question that a person can answer.
 
-use budget::Room;
+use budget::Headroom;
 use machines::names::{AgentName, ApprovalId, TaskId};
 use machines::task::{ApprovalCause, Payload, Status};
 use smol_str::SmolStr;
@@ -17,8 +17,8 @@ use crate::{budget, why};
 
 /// What is asked: for one task, or for all that wait for the same money.
 enum Wish {
-    Own(TaskId, AgentName, Room),
-    Shared(AgentName, Room),
+    Own(TaskId, AgentName, Headroom),
+    Shared(AgentName, Headroom),
 }
 
 /// Tasks that only a budget keeps from an idle worker.
@@ -29,10 +29,10 @@ pub(super) fn ask_for_money(d: &mut Draft) -> Ruled {
     while let Some(wish) = next_wish(&d.world, d.day()) {
         d.rule(Rule::BudgetAsked);
         match wish {
-            Wish::Shared(agent, room) => drop(ask_budget(d, &room, &agent, None)),
-            Wish::Own(id, agent, room) => {
+            Wish::Shared(agent, headroom) => drop(ask_budget(d, &headroom, &agent, None)),
+            Wish::Own(id, agent, headroom) => {
                 begin_unclaimed(d, &id, &agent)?;
-                let approval = ask_budget(d, &room, &agent, Some(&id));
+                let approval = ask_budget(d, &headroom, &agent, Some(&id));
                 enter_approval(d, &id, &approval, ApprovalCause::Budget)?;
             }
         }
@@ -50,9 +50,9 @@ fn next_wish(world: &crate::World, day: i64) -> Option<Wish> {
         }
         let share = budget::share(world, agent);
         let shared = budget::shared_rooms(world, agent, day);
-        let short = shared.iter().find(|room| !room.has(share));
+        let short = shared.iter().find(|headroom| !headroom.has(share));
         // Steps under way give back what they do not spend: then it is looked at again.
-        if short.is_some_and(|room| !room.is_spent(share) || was_asked(world, room, agent, day)) {
+        if short.is_some_and(|headroom| !headroom.is_spent(share) || was_asked(world, headroom, agent, day)) {
             return None;
         }
         world.claimable.iter().find_map(|key| {
@@ -61,11 +61,12 @@ fn next_wish(world: &crate::World, day: i64) -> Option<Wish> {
             {
                 return None;
             }
-            if let Some(room) = short {
-                return Some(Wish::Shared(agent.clone(), *room));
+            if let Some(headroom) = short {
+                return Some(Wish::Shared(agent.clone(), *headroom));
             }
             let run = world.run_of(&task.id).filter(|run| run.is_open());
-            let own = budget::own_rooms(world, task, run).into_iter().find(|room| room.is_spent(share))?;
+            let own =
+                budget::own_rooms(world, task, run).into_iter().find(|headroom| headroom.is_spent(share))?;
             Some(Wish::Own(task.id.clone(), agent.clone(), own))
         })
     })
@@ -73,25 +74,25 @@ fn next_wish(world: &crate::World, day: i64) -> Option<Wish> {
 
 /// Whether the same was asked and is open, or a person said no to it: of the day until it is over, of an agent until
 /// its budget is another one.
-pub(crate) fn was_asked(world: &crate::World, room: &Room, agent: &AgentName, day: i64) -> bool {
-    asked(world, room, agent, day).is_some()
+pub(crate) fn was_asked(world: &crate::World, headroom: &Headroom, agent: &AgentName, day: i64) -> bool {
+    asked(world, headroom, agent, day).is_some()
 }
 
 pub(crate) fn asked<'w>(
     world: &'w crate::World,
-    room: &Room,
+    headroom: &Headroom,
     agent: &AgentName,
     day: i64,
 ) -> Option<&'w crate::world::Approval> {
     let same = |approval: &&std::sync::Arc<crate::world::Approval>| {
-        let of_all = approval.scope == Some(room.scope) && approval.task.is_none();
-        let whose = room.scope == BudgetScope::Day || approval.agent.as_ref() == Some(agent);
+        let of_all = approval.scope == Some(headroom.scope) && approval.task.is_none();
+        let whose = headroom.scope == BudgetScope::Day || approval.agent.as_ref() == Some(agent);
         let stands = match &approval.decided {
             None => true,
             Some(decided) => {
                 let this_day =
-                    room.scope != BudgetScope::Day || crate::world::day_of(approval.asked_at) == day;
-                decided.decision == Verdict::Denied && approval.limit == Some(room.limit) && this_day
+                    headroom.scope != BudgetScope::Day || crate::world::day_of(approval.asked_at) == day;
+                decided.decision == Verdict::Denied && approval.limit == Some(headroom.limit) && this_day
             }
         };
         of_all && whose && stands
@@ -100,13 +101,18 @@ pub(crate) fn asked<'w>(
 }
 
 /// The question about a budget: the open one where others wait for the same money, or a new one.
-pub(super) fn ask_budget(d: &mut Draft, room: &Room, agent: &AgentName, task: Option<&TaskId>) -> ApprovalId {
-    let for_all = matches!(room.scope, BudgetScope::Day | BudgetScope::Agent);
-    let open = asked(&d.world, room, agent, d.day()).filter(|open| for_all && open.decided.is_none());
+pub(super) fn ask_budget(
+    d: &mut Draft,
+    headroom: &Headroom,
+    agent: &AgentName,
+    task: Option<&TaskId>,
+) -> ApprovalId {
+    let for_all = matches!(headroom.scope, BudgetScope::Day | BudgetScope::Agent);
+    let open = asked(&d.world, headroom, agent, d.day()).filter(|open| for_all && open.decided.is_none());
     if let Some(open) = open {
         return open.id.clone();
     }
-    let question = budget::question(&d.world, room, agent, task);
+    let question = budget::question(&d.world, headroom, agent, task);
     let approval = d.new_approval_id();
     let task = task.filter(|_| !for_all);
     let run = task.and_then(|task| d.world.run_of(task)).filter(|run| run.is_open());
@@ -119,9 +125,9 @@ pub(super) fn ask_budget(d: &mut Draft, room: &Room, agent: &AgentName, task: Op
         question,
         options: vec![SmolStr::new_static("raise"), SmolStr::new_static("stop")],
         call: None,
-        scope: Some(room.scope),
-        agent: (room.scope != BudgetScope::Day).then(|| agent.clone()),
-        limit: Some(room.limit),
+        scope: Some(headroom.scope),
+        agent: (headroom.scope != BudgetScope::Day).then(|| agent.clone()),
+        limit: Some(headroom.limit),
         what: None,
     });
     approval
@@ -153,7 +159,8 @@ pub(super) fn raise_budget(d: &mut Draft, approval: &crate::world::Approval, dec
     }
     let share = budget::share(&d.world, &spender);
     // One more step must fit, however far the last one went past the limit, or the next would only ask again.
-    let missing = rooms.iter().find(|room| room.scope == scope).map_or(0, |room| room.missing(share));
+    let missing =
+        rooms.iter().find(|headroom| headroom.scope == scope).map_or(0, |headroom| headroom.missing(share));
     let raise = match decision.raise {
         Some(Raise::Money(raise)) => Some(raise),
         Some(Raise::Turns(_)) | None => None,

@@ -395,7 +395,7 @@ pub(super) fn turn_limit(d: &mut Draft, run_id: &RunId) -> Ruled {
     .map(drop)
 }
 
-pub(super) fn budget_reached(d: &mut Draft, run_id: &RunId, room: &budget::Room) -> Ruled {
+pub(super) fn budget_reached(d: &mut Draft, run_id: &RunId, room: &budget::Headroom) -> Ruled {
     d.rule(Rule::BudgetReached);
     let (id, agent) = (d.run(run_id)?.task.clone(), d.run(run_id)?.agent.clone());
     pause_run(d, run_id, run::PauseReason::Budget)?;

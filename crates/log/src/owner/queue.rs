@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use kernel::Command;
 use smol_str::SmolStr;
 
-use super::{Answered, Desk, SubmitError};
+use super::{Answered, OwnerState, SubmitError};
 use crate::Fence;
 
 /// Where an idempotency key belongs to, and the key.
@@ -19,7 +19,7 @@ pub(super) type Key = (SmolStr, SmolStr);
 pub(super) enum Job {
     Decide(Asked),
     /// Anything else that must happen between two batches.
-    Do(Box<dyn FnOnce(&mut Desk) + Send>),
+    Do(Box<dyn FnOnce(&mut OwnerState) + Send>),
 }
 
 pub(super) struct Asked {
@@ -42,7 +42,7 @@ impl Asked {
 
 pub(super) enum Work {
     Batch(Vec<Asked>),
-    Do(Box<dyn FnOnce(&mut Desk) + Send>),
+    Do(Box<dyn FnOnce(&mut OwnerState) + Send>),
 }
 
 pub(super) struct Queue {

@@ -21,8 +21,8 @@ fn put(words: &mut Words, seq: Seq, at: u64, texts: &[&str]) {
     words.append(&lines).unwrap();
 }
 
-fn all(folder: &Path, after: Place) -> Vec<(Place, String)> {
-    between(folder, &run(), after, Place { seq: Seq::MAX, tick: 0 }, usize::MAX).unwrap().0
+fn all(folder: &Path, after: TokenPosition) -> Vec<(TokenPosition, String)> {
+    between(folder, &run(), after, TokenPosition { seq: Seq::MAX, tick: 0 }, usize::MAX).unwrap().0
 }
 
 #[test]
@@ -34,16 +34,17 @@ fn reading_goes_on_behind_every_place_with_exactly_what_follows() {
     for seq in 1..=100 {
         put(&mut words, seq, seq * 10, &[&text, "a\nb", "\u{1b}\"é"]);
     }
-    let pieces = all(&folder.path, Place::default());
+    let pieces = all(&folder.path, TokenPosition::default());
     assert_eq!(pieces.len(), 300);
     assert!(pieces.is_sorted_by(|one, next| one.0 < next.0));
     for (index, (place, _)) in pieces.iter().enumerate() {
         assert_eq!(all(&folder.path, *place), pieces[index + 1..], "behind {place:?}");
     }
-    let through = Place { seq: 50, tick: 0 };
-    let (before, more) = between(&folder.path, &run(), Place::default(), through, usize::MAX).unwrap();
+    let through = TokenPosition { seq: 50, tick: 0 };
+    let (before, more) =
+        between(&folder.path, &run(), TokenPosition::default(), through, usize::MAX).unwrap();
     assert_eq!((before.len(), more), (49 * 3, false));
-    let (some, more) = between(&folder.path, &run(), Place::default(), through, 1500).unwrap();
+    let (some, more) = between(&folder.path, &run(), TokenPosition::default(), through, 1500).unwrap();
     assert_eq!((some.len(), more), (4, true));
 }
 
@@ -59,7 +60,7 @@ fn a_step_that_is_taken_up_again_adds_only_what_is_missing_and_leaves_no_half_of
     let had = [(10, 0), (11, 0), (11, 1), (12, 0)].map(|(at, before)| words.has(at, before));
     assert_eq!(had, [true, true, false, false]);
     put(&mut words, 1, 12, &["three"]);
-    let texts = all(&folder.path, Place::default()).into_iter().map(|(_, text)| text);
+    let texts = all(&folder.path, TokenPosition::default()).into_iter().map(|(_, text)| text);
     assert_eq!(texts.collect::<Vec<_>>(), ["one", "two", "three"]);
 
     let words = Words::open(&folder.path, &run(), &step("e2")).unwrap();
@@ -68,7 +69,7 @@ fn a_step_that_is_taken_up_again_adds_only_what_is_missing_and_leaves_no_half_of
 
 #[test]
 fn places_grow_though_the_clock_was_set_back() {
-    let last = Place { seq: 7, tick: u64::MAX / 2 };
-    assert_eq!(behind(last, 3), Place { seq: 7, tick: u64::MAX / 2 + 1 });
+    let last = TokenPosition { seq: 7, tick: u64::MAX / 2 };
+    assert_eq!(behind(last, 3), TokenPosition { seq: 7, tick: u64::MAX / 2 + 1 });
     assert!(behind(last, 8) > behind(last, 3));
 }

@@ -32,7 +32,7 @@ use super::{ERR, EXIT, IN, KEEPER, KeeperError, LOCK, NAME, OUT, SOCKET, SPEC, T
 use super::{now_millis, seconds};
 use crate::sandbox;
 use base::files::{Synced, replace};
-use base::secrets::Hider;
+use base::secrets::TokenFilter;
 
 /// The answer by which a question of this protocol is denied, if the line is a question.
 pub type Deny = fn(protocol: &str, line: &[u8]) -> Option<Vec<u8>>;
@@ -143,12 +143,12 @@ fn settle(dir: &Path) -> Result<Option<(File, Spec, PathBuf)>, KeeperError> {
 struct Stream {
     pipe: Option<File>,
     sink: Sink<File>,
-    hider: Hider,
+    hider: TokenFilter,
 }
 
 impl Stream {
     fn new(file: File, hidden: &[String]) -> Stream {
-        Stream { pipe: None, sink: Sink::new(file), hider: Hider::new(hidden.to_vec()) }
+        Stream { pipe: None, sink: Sink::new(file), hider: TokenFilter::new(hidden.to_vec()) }
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -2,20 +2,20 @@
 
 use serde_json::json;
 
-use super::calls::{self, Answer, Desk, Input, read, told};
+use super::calls::{self, Answer, Input, ToolContext, read, told};
 use super::{channels, inputs};
 use api::Method::Post;
 use api::types::architect::{ArchitectAnswer, Taken};
 use api::{Exit, Failure};
 
 /// Whether the caller speaks as the architect.
-pub fn is_architect(desk: &Desk) -> bool {
-    desk.caller.seat.as_deref() == Some("architect")
+pub fn is_architect(context: &ToolContext) -> bool {
+    context.caller.seat.as_deref() == Some("architect")
 }
 
 /// What is no answer is an error of the tool, so that the agent reads why and tries again.
-fn say(desk: &Desk, said: &ArchitectAnswer, done: &str) -> Answer {
-    let answered = desk.send(Post, "/architect/answer", json!(said))?;
+fn say(context: &ToolContext, said: &ArchitectAnswer, done: &str) -> Answer {
+    let answered = context.send(Post, "/architect/answer", json!(said))?;
     let taken: Taken = calls::understood(answered)?;
     match taken.accepted {
         true => Ok(told(json!(taken), format!("{done} End your reply now."))),
@@ -30,39 +30,39 @@ fn with_text(answer: &str, text: Option<String>) -> ArchitectAnswer {
     ArchitectAnswer { answer: answer.to_owned(), text, stories: None }
 }
 
-pub fn submit_stories(desk: &Desk, input: Input) -> Answer {
+pub fn submit_stories(context: &ToolContext, input: Input) -> Answer {
     let inputs::SubmitStories { stories } = read(input)?;
     let said = ArchitectAnswer { answer: "stories".to_owned(), text: None, stories: Some(stories) };
-    say(desk, &said, "The stories are on the board.")
+    say(context, &said, "The stories are on the board.")
 }
 
-pub fn spec_feedback(desk: &Desk, input: Input) -> Answer {
+pub fn spec_feedback(context: &ToolContext, input: Input) -> Answer {
     let inputs::SpecFeedback { text } = read(input)?;
-    say(desk, &with_text("feedback", Some(text)), "The author is told.")
+    say(context, &with_text("feedback", Some(text)), "The author is told.")
 }
 
-pub fn escalate(desk: &Desk, input: Input) -> Answer {
+pub fn escalate(context: &ToolContext, input: Input) -> Answer {
     let inputs::Escalate { why } = read(input)?;
-    say(desk, &with_text("escalate", Some(why)), "A person is asked.")
+    say(context, &with_text("escalate", Some(why)), "A person is asked.")
 }
 
 /// The architect's own review, or one that a room is for.
-pub fn decide(desk: &Desk, input: Input) -> Answer {
-    if !is_architect(desk) {
-        return channels::decide(desk, input);
+pub fn decide(context: &ToolContext, input: Input) -> Answer {
+    if !is_architect(context) {
+        return channels::decide(context, input);
     }
     let inputs::DecideReview { approve, note, .. } = read(input)?;
     match approve {
-        true => say(desk, &with_text("approve", note), "It is approved."),
-        false => say(desk, &with_text("changes", note), "It goes back with what you said."),
+        true => say(context, &with_text("approve", note), "It is approved."),
+        false => say(context, &with_text("changes", note), "It goes back with what you said."),
     }
 }
 
 /// The architect answers what it has in hand; a person says which question is meant.
-pub fn answer(desk: &Desk, input: Input) -> Answer {
-    if !is_architect(desk) {
-        return calls::answer(desk, input);
+pub fn answer(context: &ToolContext, input: Input) -> Answer {
+    if !is_architect(context) {
+        return calls::answer(context, input);
     }
     let inputs::Answer { answer, .. } = read(input)?;
-    say(desk, &with_text("answer", Some(answer)), "Your answer is passed on.")
+    say(context, &with_text("answer", Some(answer)), "Your answer is passed on.")
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::door::{Asked, Door};
+use super::backend::{Backend, BackendRequest};
 use super::inputs;
 use api::Method::{self, Get, Post};
 use api::types::approval::Approval;
@@ -14,36 +14,36 @@ use api::types::request::{Claim, NewRequest, Plan, Request, Wish, Wished};
 use api::{Exit, Failure};
 
 pub(super) type Input = Map<String, Value>;
-pub(super) type Answer = Result<Told, Failure>;
+pub(super) type Answer = Result<ToolAnswer, Failure>;
 
 /// Where a tool is called: who calls, and the way to the project.
-pub struct Desk<'a> {
-    pub door: &'a dyn Door,
+pub struct ToolContext<'a> {
+    pub backend: &'a dyn Backend,
     pub caller: &'a Caller,
     /// Tells the client that somebody is waited for. False: it does not want the answer any more.
     pub still_wanted: &'a dyn Fn(&str) -> bool,
 }
 
 /// What a client is told.
-pub struct Told {
+pub struct ToolAnswer {
     pub structured: Value,
     /// In words, where the answer itself is not best read as it is.
     pub text: Option<String>,
 }
 
-impl From<Value> for Told {
-    fn from(structured: Value) -> Told {
-        Told { structured, text: None }
+impl From<Value> for ToolAnswer {
+    fn from(structured: Value) -> ToolAnswer {
+        ToolAnswer { structured, text: None }
     }
 }
 
-impl Desk<'_> {
+impl ToolContext<'_> {
     pub(super) fn get(&self, path: &str, query: Vec<(&'static str, String)>) -> Result<Value, Failure> {
-        self.door.ask(Asked { method: Get, path: path.to_owned(), query, body: Value::Null })
+        self.backend.ask(BackendRequest { method: Get, path: path.to_owned(), query, body: Value::Null })
     }
 
     pub(super) fn send(&self, method: Method, path: &str, body: Value) -> Result<Value, Failure> {
-        self.door.ask(Asked { method, path: path.to_owned(), query: Vec::new(), body })
+        self.backend.ask(BackendRequest { method, path: path.to_owned(), query: Vec::new(), body })
     }
 
     /// The task that is meant: the one that is named, or the caller's own.
@@ -59,7 +59,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// An answer that took at least so long was held back for what is waited for.
 const HELD_BACK: Duration = Duration::from_secs(5);
 
-impl Desk<'_> {
+impl ToolContext<'_> {
     /// Asks for something again and again until it is there, or for as long as a question waits for a person.
     fn await_at(
         &self,
@@ -91,26 +91,26 @@ pub(super) fn understood<T: DeserializeOwned>(answer: Value) -> Result<T, Failur
     })
 }
 
-pub(super) fn told(structured: Value, text: impl Into<String>) -> Told {
-    Told { structured, text: Some(text.into()) }
+pub(super) fn told(structured: Value, text: impl Into<String>) -> ToolAnswer {
+    ToolAnswer { structured, text: Some(text.into()) }
 }
 
-pub fn submit_plan(desk: &Desk, input: Input) -> Answer {
+pub fn submit_plan(context: &ToolContext, input: Input) -> Answer {
     let plan: Plan = read(input)?;
-    let task = desk.send(Post, "/own/plan", json!(plan))?;
+    let task = context.send(Post, "/own/plan", json!(plan))?;
     Ok(told(json!({ "workPlan": task["workPlan"] }), "The plan is taken. Go on with its first step."))
 }
 
 /// The question is in the log before anybody waits: whatever becomes of this call, the answer is not lost.
-pub fn ask(desk: &Desk, input: Input) -> Answer {
+pub fn ask(context: &ToolContext, input: Input) -> Answer {
     let inputs::Ask { question, run } = read(input)?;
     let new = NewRequest { text: question, run, ..NewRequest::default() };
-    let asked: Request = understood(desk.send(Post, "/requests", json!(new))?)?;
+    let asked: Request = understood(context.send(Post, "/requests", json!(new))?)?;
     let path = format!("/requests/{}", asked.id);
     let waits = format!("{} waits for an answer", asked.id);
-    let answered = desk.await_at(&path, &waits, |answer| !answer["answer"].is_null())?;
+    let answered = context.await_at(&path, &waits, |answer| !answer["answer"].is_null())?;
     let Some(answered) = answered else {
-        let text = match desk.caller.outside {
+        let text = match context.caller.outside {
             true => {
                 format!("Nobody has answered {} yet. The answer will stand at `/api/v1{path}`.", asked.id)
             }
@@ -123,7 +123,7 @@ pub fn ask(desk: &Desk, input: Input) -> Answer {
         return Ok(told(json!({ "question": asked.id, "answer": null }), text));
     };
     // Where this does not get through, the next step tells it once more.
-    let _ = desk.send(Post, &format!("{path}/receipt"), json!({}));
+    let _ = context.send(Post, &format!("{path}/receipt"), json!({}));
     let answered: Request = understood(answered)?;
     let text = answered.answer.as_ref().map(|answer| answer.text.clone()).unwrap_or_default();
     Ok(told(
@@ -132,23 +132,23 @@ pub fn ask(desk: &Desk, input: Input) -> Answer {
     ))
 }
 
-pub fn answer(desk: &Desk, input: Input) -> Answer {
+pub fn answer(context: &ToolContext, input: Input) -> Answer {
     let inputs::Answer { question, answer } = read(input)?;
     let question = question.ok_or_else(|| bad("`question` is missing: the id of a question"))?;
     let path = format!("/requests/{}/answer", named("question", &question)?);
-    Ok(desk.send(Post, &path, json!({ "text": answer }))?.into())
+    Ok(context.send(Post, &path, json!({ "text": answer }))?.into())
 }
 
-pub fn report_progress(desk: &Desk, input: Input) -> Answer {
+pub fn report_progress(context: &ToolContext, input: Input) -> Answer {
     let inputs::Progress { text, task } = read(input)?;
-    let task = named("task", &desk.task(task)?)?;
-    desk.send(Post, &format!("/tasks/{task}/comments"), json!({ "text": text }))?;
+    let task = named("task", &context.task(task)?)?;
+    context.send(Post, &format!("/tasks/{task}/comments"), json!({ "text": text }))?;
     Ok(told(json!({ "task": task }), "It is kept. Go on."))
 }
 
-pub fn request_approval(desk: &Desk, input: Input) -> Answer {
+pub fn request_approval(context: &ToolContext, input: Input) -> Answer {
     let wish: Wish = read(input)?;
-    let wished: Wished = understood(desk.send(Post, "/own/approvals", json!(wish))?)?;
+    let wished: Wished = understood(context.send(Post, "/own/approvals", json!(wish))?)?;
     let Some(id) = wished.approval else {
         return Ok(told(
             json!({ "approved": true }),
@@ -156,10 +156,10 @@ pub fn request_approval(desk: &Desk, input: Input) -> Answer {
         ));
     };
     let path = format!("/approvals/{id}");
-    let decided =
-        desk.await_at(&path, &format!("{id} waits for a person"), |answer| !answer["decided"].is_null())?;
+    let decided = context
+        .await_at(&path, &format!("{id} waits for a person"), |answer| !answer["decided"].is_null())?;
     let Some(decided) = decided else {
-        let text = match desk.caller.outside {
+        let text = match context.caller.outside {
             true => format!(
                 "Nobody has decided {id} yet. The decision will stand at `/api/v1{path}`; your run waits for it."
             ),
@@ -180,18 +180,18 @@ pub fn request_approval(desk: &Desk, input: Input) -> Answer {
     Ok(told(json!({ "approval": id, "approved": approved, "decision": decision }), text))
 }
 
-pub fn submit_for_review(desk: &Desk, input: Input) -> Answer {
+pub fn submit_for_review(context: &ToolContext, input: Input) -> Answer {
     let inputs::ForReview { summary, run } = read(input)?;
-    claimed(desk, &Claim { summary: Some(summary), run })
+    claimed(context, &Claim { summary: Some(summary), run })
 }
 
-pub fn task_done(desk: &Desk, input: Input) -> Answer {
-    claimed(desk, &read(input)?)
+pub fn task_done(context: &ToolContext, input: Input) -> Answer {
+    claimed(context, &read(input)?)
 }
 
-fn claimed(desk: &Desk, claim: &Claim) -> Answer {
-    let task = desk.send(Post, "/own/claim", json!(claim))?;
-    let text = match desk.caller.outside {
+fn claimed(context: &ToolContext, claim: &Claim) -> Answer {
+    let task = context.send(Post, "/own/claim", json!(claim))?;
+    let text = match context.caller.outside {
         true => format!(
             "Noted: your run is complete. Hand the work in by moving the task to REVIEW, with deliverable and checklist, at \
              `/api/v1/tasks/{}/transitions`.",
@@ -221,55 +221,55 @@ pub(super) fn named(what: &str, name: &str) -> Result<String, Failure> {
     }
 }
 
-pub fn list_tasks(desk: &Desk, input: Input) -> Answer {
+pub fn list_tasks(context: &ToolContext, input: Input) -> Answer {
     let inputs::ListTasks { status, assignee, after, limit } = read(input)?;
     let mut query = Vec::new();
     query.extend(status.map(|status| ("status", status.join(","))));
     query.extend(assignee.map(|assignee| ("assignee", assignee)));
     query.extend(after.map(|after| ("after", after)));
     query.extend(limit.map(|limit| ("limit", limit.to_string())));
-    Ok(desk.get("/tasks", query)?.into())
+    Ok(context.get("/tasks", query)?.into())
 }
 
-pub fn show_task(desk: &Desk, input: Input) -> Answer {
+pub fn show_task(context: &ToolContext, input: Input) -> Answer {
     let inputs::OneTask { task } = read(input)?;
-    let task = named("task", &desk.task(task)?)?;
-    Ok(desk.get(&format!("/tasks/{task}"), Vec::new())?.into())
+    let task = named("task", &context.task(task)?)?;
+    Ok(context.get(&format!("/tasks/{task}"), Vec::new())?.into())
 }
 
-pub fn show_diff(desk: &Desk, input: Input) -> Answer {
+pub fn show_diff(context: &ToolContext, input: Input) -> Answer {
     let inputs::ShowDiff { task, path } = read(input)?;
-    let task = named("task", &desk.task(task)?)?;
+    let task = named("task", &context.task(task)?)?;
     let mut query = vec![("maxBytes", DIFF_BYTES_MAX.to_string())];
     query.extend(path.map(|path| ("path", path)));
-    Ok(desk.get(&format!("/tasks/{task}/diff"), query)?.into())
+    Ok(context.get(&format!("/tasks/{task}/diff"), query)?.into())
 }
 
 /// The longest patch that a model is shown at once.
 const DIFF_BYTES_MAX: usize = 256 << 10;
 
-pub fn create_task(desk: &Desk, input: Input) -> Answer {
-    Ok(desk.send(Post, "/tasks", Value::Object(input))?.into())
+pub fn create_task(context: &ToolContext, input: Input) -> Answer {
+    Ok(context.send(Post, "/tasks", Value::Object(input))?.into())
 }
 
 /// All but the task is the body of the route, which says itself what is wrong with it.
-pub fn move_task(desk: &Desk, mut input: Input) -> Answer {
+pub fn move_task(context: &ToolContext, mut input: Input) -> Answer {
     let task = input.remove("task");
     let task =
         task.as_ref().and_then(Value::as_str).ok_or_else(|| bad("`task` is missing: the id of a task"))?;
     let path = format!("/tasks/{}/transitions", named("task", task)?);
-    Ok(desk.send(Post, &path, Value::Object(input))?.into())
+    Ok(context.send(Post, &path, Value::Object(input))?.into())
 }
 
-pub fn approve(desk: &Desk, input: Input) -> Answer {
-    decide(desk, input, true)
+pub fn approve(context: &ToolContext, input: Input) -> Answer {
+    decide(context, input, true)
 }
 
-pub fn deny(desk: &Desk, input: Input) -> Answer {
-    decide(desk, input, false)
+pub fn deny(context: &ToolContext, input: Input) -> Answer {
+    decide(context, input, false)
 }
 
-fn decide(desk: &Desk, input: Input, approve: bool) -> Answer {
+fn decide(context: &ToolContext, input: Input, approve: bool) -> Answer {
     let inputs::Decide { approval, task, tip, note } = read(input)?;
     let note = note.unwrap_or_default();
     let (path, body) = match (approval, task) {
@@ -288,24 +288,24 @@ fn decide(desk: &Desk, input: Input, approve: bool) -> Answer {
             .hint("`waiting` lists what waits for a person"));
         }
     };
-    Ok(desk.send(Post, &path, body)?.into())
+    Ok(context.send(Post, &path, body)?.into())
 }
 
-pub fn why(desk: &Desk, input: Input) -> Answer {
+pub fn why(context: &ToolContext, input: Input) -> Answer {
     let inputs::Why { task } = read(input)?;
-    let path = match task.or_else(|| desk.caller.task.clone()) {
+    let path = match task.or_else(|| context.caller.task.clone()) {
         Some(task) => format!("/tasks/{}/why", named("task", &task)?),
         None => "/why".to_owned(),
     };
-    Ok(desk.get(&path, Vec::new())?.into())
+    Ok(context.get(&path, Vec::new())?.into())
 }
 
-pub fn waiting(desk: &Desk, input: Input) -> Answer {
+pub fn waiting(context: &ToolContext, input: Input) -> Answer {
     read::<api::types::Nothing>(input)?;
-    Ok(desk.get("/waiting", Vec::new())?.into())
+    Ok(context.get("/waiting", Vec::new())?.into())
 }
 
-pub fn cost(desk: &Desk, input: Input) -> Answer {
+pub fn cost(context: &ToolContext, input: Input) -> Answer {
     let inputs::Cost { by } = read(input)?;
-    Ok(desk.get("/cost", by.map(|by| ("by", by)).into_iter().collect())?.into())
+    Ok(context.get("/cost", by.map(|by| ("by", by)).into_iter().collect())?.into())
 }

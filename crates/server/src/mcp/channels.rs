@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::calls::{Answer, Desk, Input, bad, named, read as arguments, told};
+use super::calls::{Answer, Input, ToolContext, bad, named, read as arguments, told};
 use super::inputs;
 use api::Failure;
 use api::Method::Post;
@@ -11,9 +11,9 @@ use api::Method::Post;
 const LAST: u32 = 50;
 
 /// The channel that is meant: the one that is named, or the caller's own.
-fn path(desk: &Desk, channel: Option<String>) -> Result<String, Failure> {
-    let channel = channel.or_else(|| desk.caller.channel.clone()).ok_or_else(|| {
-        let known = desk.caller.channels.join(", ");
+fn path(context: &ToolContext, channel: Option<String>) -> Result<String, Failure> {
+    let channel = channel.or_else(|| context.caller.channel.clone()).ok_or_else(|| {
+        let known = context.caller.channels.join(", ");
         let hint = match known.is_empty() {
             true => "`list_channels` lists them".to_owned(),
             false => format!("you are in {known}"),
@@ -23,25 +23,25 @@ fn path(desk: &Desk, channel: Option<String>) -> Result<String, Failure> {
     Ok(format!("/channels/{}", named("channel", &channel)?))
 }
 
-pub fn list(desk: &Desk, input: Input) -> Answer {
+pub fn list(context: &ToolContext, input: Input) -> Answer {
     arguments::<api::types::Nothing>(input)?;
-    Ok(desk.get("/channels", Vec::new())?.into())
+    Ok(context.get("/channels", Vec::new())?.into())
 }
 
-pub fn show(desk: &Desk, input: Input) -> Answer {
+pub fn show(context: &ToolContext, input: Input) -> Answer {
     let inputs::OneChannel { channel } = arguments(input)?;
-    Ok(desk.get(&path(desk, Some(channel))?, Vec::new())?.into())
+    Ok(context.get(&path(context, Some(channel))?, Vec::new())?.into())
 }
 
-pub fn read(desk: &Desk, input: Input) -> Answer {
+pub fn read(context: &ToolContext, input: Input) -> Answer {
     let inputs::ReadChannel { channel, after, search } = arguments(input)?;
-    let path = path(desk, channel)?;
+    let path = path(context, channel)?;
     let mut query = match after {
         Some(after) => vec![("after", after.to_string()), ("limit", "1000".to_owned())],
         None => vec![("last", LAST.to_string())],
     };
     query.extend(search.map(|search| ("search", search)));
-    let page = desk.get(&format!("{path}/messages"), query)?;
+    let page = context.get(&format!("{path}/messages"), query)?;
     let text: Vec<String> = page["items"].as_array().into_iter().flatten().map(line).collect();
     let text = if text.is_empty() { "Nothing new.".to_owned() } else { text.join("\n") };
     Ok(told(page, text))
@@ -56,37 +56,37 @@ fn line(entry: &Value) -> String {
     }
 }
 
-pub fn post(desk: &Desk, input: Input) -> Answer {
+pub fn post(context: &ToolContext, input: Input) -> Answer {
     let inputs::PostToChannel { channel, text } = arguments(input)?;
-    let path = path(desk, channel)?;
-    Ok(desk.send(Post, &format!("{path}/messages"), json!({ "text": text }))?.into())
+    let path = path(context, channel)?;
+    Ok(context.send(Post, &format!("{path}/messages"), json!({ "text": text }))?.into())
 }
 
-pub fn complete(desk: &Desk, input: Input) -> Answer {
+pub fn complete(context: &ToolContext, input: Input) -> Answer {
     let inputs::CompleteTurn { channel, text } = arguments(input)?;
-    let path = path(desk, channel)?;
+    let path = path(context, channel)?;
     if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-        desk.send(Post, &format!("{path}/messages"), json!({ "text": text }))?;
+        context.send(Post, &format!("{path}/messages"), json!({ "text": text }))?;
     }
-    let after = desk.send(Post, &format!("{path}/turn"), json!({ "action": "complete" }))?;
+    let after = context.send(Post, &format!("{path}/turn"), json!({ "action": "complete" }))?;
     Ok(told(
         json!({ "channel": after["name"], "turn": after["turn"] }),
         "Your turn is over. End your reply now.",
     ))
 }
 
-pub fn wait(desk: &Desk, input: Input) -> Answer {
+pub fn wait(context: &ToolContext, input: Input) -> Answer {
     let inputs::WaitInTurn { channel, reason, seconds } = arguments(input)?;
-    let path = path(desk, channel)?;
+    let path = path(context, channel)?;
     let word = json!({ "action": "wait", "note": reason, "seconds": seconds });
-    let after = desk.send(Post, &format!("{path}/turn"), word)?;
+    let after = context.send(Post, &format!("{path}/turn"), word)?;
     let text = "You keep the turn. End your reply now; you are asked again when the wait is over.";
     Ok(told(json!({ "channel": after["name"], "turn": after["turn"] }), text))
 }
 
-pub fn decide(desk: &Desk, input: Input) -> Answer {
+pub fn decide(context: &ToolContext, input: Input) -> Answer {
     let inputs::DecideReview { channel, approve, note } = arguments(input)?;
-    let path = path(desk, channel)?;
+    let path = path(context, channel)?;
     let said = json!({ "approve": approve, "note": note.unwrap_or_default() });
-    Ok(desk.send(Post, &format!("{path}/decision"), said)?.into())
+    Ok(context.send(Post, &format!("{path}/decision"), said)?.into())
 }

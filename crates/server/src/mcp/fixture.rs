@@ -376,7 +376,7 @@ pub fn serve(out: &mut dyn Write) -> Result<(), Failure> {
     })
 }
 
-/// The same checks as at the server's door, and the same mount.
+/// The same checks as at the server's backend, and the same mount.
 async fn answer(
     names: Arc<Names>,
     mount: Arc<Mount>,

@@ -5,9 +5,9 @@
 //! (`adj mcp`) and over HTTP ([`Service`]); both speak the revisions that [`REVISIONS`] names, and no tool needs a session.
 
 mod architect;
+mod backend;
 mod calls;
 mod channels;
-mod door;
 #[cfg(debug_assertions)]
 pub mod fixture;
 mod inputs;
@@ -39,10 +39,10 @@ use crate::{Caller, Tokens};
 use api::Failure;
 use api::types::caller::Caller as Asker;
 use api::{self, Control, Host, Method};
-use calls::{Desk, Told};
-use door::Inside;
+use backend::OwnerBackend;
+use calls::{ToolAnswer, ToolContext};
 
-pub use door::{Asked, Door};
+pub use backend::{Backend, BackendRequest};
 pub use mount::Mount;
 pub use stdio::serve as serve_stdio;
 
@@ -58,20 +58,20 @@ const INSTRUCTIONS: &str = "Adjutant runs a fleet of coding agents on the tasks 
 /// The tools, for one caller.
 #[derive(Clone)]
 pub struct Server {
-    door: Arc<dyn Door>,
+    backend: Arc<dyn Backend>,
 }
 
 impl Server {
-    pub fn new(door: Arc<dyn Door>) -> Server {
-        Server { door }
+    pub fn new(backend: Arc<dyn Backend>) -> Server {
+        Server { backend }
     }
 
     /// Who calls, as the project says.
     async fn caller(&self) -> Result<Asker, Failure> {
-        let door = self.door.clone();
+        let backend = self.backend.clone();
         off_the_loop(move || {
             let query = Vec::new();
-            let answer = door.ask(Asked {
+            let answer = backend.ask(BackendRequest {
                 method: Method::Get,
                 path: "/caller".to_owned(),
                 query,
@@ -167,12 +167,15 @@ impl ServerHandler for Server {
                 Failure::new(api::Exit::Refused, message).hint("tools/list lists the tools that it may use");
             return Ok(refused(&failure).into());
         }
-        let door = self.door.clone();
+        let backend = self.backend.clone();
         let input = request.arguments.unwrap_or_default();
         let progress = Progress::new(context);
         let told = off_the_loop(move || {
             let still_wanted = |what: &str| progress.still_wanted(what);
-            (tool.call)(&Desk { door: &*door, caller: &caller, still_wanted: &still_wanted }, input)
+            (tool.call)(
+                &ToolContext { backend: &*backend, caller: &caller, still_wanted: &still_wanted },
+                input,
+            )
         })
         .await;
         Ok(match told {
@@ -218,7 +221,7 @@ async fn off_the_loop<T: Send + 'static>(
     }
 }
 
-fn answered(Told { structured, text }: Told) -> CallToolResult {
+fn answered(ToolAnswer { structured, text }: ToolAnswer) -> CallToolResult {
     let mut result = CallToolResult::structured(structured);
     if let Some(text) = text {
         result.content = vec![ContentBlock::text(text)];
@@ -271,7 +274,7 @@ impl Service {
     ) -> http::Response<Body> {
         let (project, host) = (self.project.clone(), self.host.clone());
         let (control, tokens) = (self.control.clone(), self.tokens.clone());
-        let server = Server::new(Arc::new(Inside {
+        let server = Server::new(Arc::new(OwnerBackend {
             project,
             host,
             control,

@@ -7,16 +7,16 @@ use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use tokio::io::AsyncReadExt;
 
-use super::{Door, Server};
+use super::{Backend, Server};
 use api::{Exit, Failure};
 
 /// So much is held for a client that is slow to read.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Serves until the input ends. What was asked before that is answered first.
-pub fn serve(door: Arc<dyn Door>, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn serve(backend: Arc<dyn Backend>, out: &mut dyn Write) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let ended = runtime.block_on(served(Server::new(door), out));
+    let ended = runtime.block_on(served(Server::new(backend), out));
     // The thread that reads standard input may still wait for a line that never comes.
     runtime.shutdown_background();
     ended

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::calls::{self, Desk, Told};
+use super::calls::{self, ToolAnswer, ToolContext};
 use super::{architect, channels, inputs};
 use api::Failure;
 use api::types;
@@ -113,7 +113,7 @@ pub struct Tool {
 }
 
 /// May block.
-pub type Handler = fn(&Desk, Map<String, Value>) -> Result<Told, Failure>;
+pub type Handler = fn(&ToolContext, Map<String, Value>) -> Result<ToolAnswer, Failure>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Effect {

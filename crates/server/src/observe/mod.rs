@@ -25,7 +25,7 @@ use metrics::Gauge;
 
 use self::project::Watched;
 use self::recorder::{Numbers, Word};
-use super::{Caller, Door, House, Place};
+use super::{Caller, HttpServer, MountedProject, Transport};
 use api;
 
 pub use journal::LogForm;
@@ -84,9 +84,9 @@ pub fn tells_json() -> bool {
 }
 
 /// Counts and tells what happens in a project, from its next record on.
-pub fn watch(name: &str, handle: &Handle, place: &Arc<Place>, log: PathBuf) {
+pub fn watch(name: &str, handle: &Handle, project: &Arc<MountedProject>, log: PathBuf) {
     let Some(server) = SERVER.get() else { return };
-    let watched = Watched::start(server, name, handle, place.clone(), log);
+    let watched = Watched::start(server, name, handle, project.clone(), log);
     server.lock().push(watched);
 }
 
@@ -156,10 +156,10 @@ impl By {
 pub struct Code(pub smol_str::SmolStr);
 
 /// A request was answered.
-pub fn answered(house: &House, parts: &Parts, by: By, since: Instant, response: &Response) {
+pub fn answered(http: &HttpServer, parts: &Parts, by: By, since: Instant, response: &Response) {
     let Some(server) = SERVER.get() else { return };
     let (took, status) = (since.elapsed(), response.status());
-    let (project, path) = routes::project_of(house, parts.uri.path());
+    let (project, path) = routes::project_of(http, parts.uri.path());
     let method = routes::method(&parts.method);
     let route = routes::template(path);
     let numbers = &server.numbers;
@@ -190,12 +190,12 @@ pub fn answered(house: &House, parts: &Parts, by: By, since: Instant, response: 
 pub struct Connected(Option<Gauge>);
 
 impl Connected {
-    pub fn over(door: &Door) -> Connected {
-        let door = match door {
-            Door::Socket => "socket",
-            Door::Tcp(_) => "tcp",
+    pub fn over(transport: &Transport) -> Connected {
+        let transport = match transport {
+            Transport::Socket => "socket",
+            Transport::Tcp(_) => "tcp",
         };
-        let gauge = SERVER.get().map(|server| server.numbers.gauge(&table::CONNECTIONS, [door.into()]));
+        let gauge = SERVER.get().map(|server| server.numbers.gauge(&table::CONNECTIONS, [transport.into()]));
         if let Some(gauge) = &gauge {
             gauge.increment(1.0);
         }

@@ -18,7 +18,7 @@ use machines::{Wire, worker};
 use metrics::Histogram;
 use tokio::sync::{Notify, watch};
 
-use super::super::Place;
+use super::super::MountedProject;
 use super::journal::{self, LogForm};
 use super::recorder::Numbers;
 use super::{Server, table};
@@ -34,7 +34,7 @@ const CAUGHT_UP: Duration = Duration::from_secs(2);
 pub struct Watched {
     pub name: Arc<str>,
     handle: Handle,
-    place: Arc<Place>,
+    project: Arc<MountedProject>,
     log: PathBuf,
     /// The last record that was counted.
     seen: watch::Sender<Seq>,
@@ -47,7 +47,7 @@ impl Watched {
         server: &'static Server,
         name: &str,
         handle: &Handle,
-        place: Arc<Place>,
+        project: Arc<MountedProject>,
         log: PathBuf,
     ) -> Arc<Watched> {
         let name: Arc<str> = Arc::from(name);
@@ -62,10 +62,10 @@ impl Watched {
             // The oldest that nobody was sent yet is the one that counts.
             noted.get_or_insert((seq, Instant::now()));
         });
-        tokio::spawn(measure_lag(place.served.events.ready(), written, lag));
+        tokio::spawn(measure_lag(project.services.events.ready(), written, lag));
         let seen = watch::Sender::new(handle.world().seq);
         let watched =
-            Arc::new(Watched { name, handle: handle.clone(), place, log, seen, hurry: Notify::new() });
+            Arc::new(Watched { name, handle: handle.clone(), project, log, seen, hurry: Notify::new() });
         tokio::spawn(follow(server, watched.clone()));
         watched
     }
@@ -86,9 +86,9 @@ impl Watched {
         set(&table::COMMANDS_WAITING, self.handle.waiting() as f64);
         set(&table::MERGE_QUEUE, (world.queue.len() + usize::from(world.landing.is_some())) as f64);
         set(&table::LEASES, world.tasks.values().filter(|task| task.lease.is_some()).count() as f64);
-        set(&table::FLEET_RUNNING, f64::from(self.place.served.control.status().running));
+        set(&table::FLEET_RUNNING, f64::from(self.project.services.control.status().running));
         set(&table::COST, world.spend.cost as f64 / 1e6);
-        set(&table::READERS, self.place.served.events.readers() as f64);
+        set(&table::READERS, self.project.services.events.readers() as f64);
         if let Ok(file) = std::fs::metadata(&self.log) {
             set(&table::LOG_BYTES, file.len() as f64);
         }
@@ -96,7 +96,7 @@ impl Watched {
             let count = world.tasks.values().filter(|task| task.machine.status == *status).count();
             numbers.gauge(&table::TASKS, [name(), status.name().into()]).set(count as f64);
         }
-        let list = waiting(&world, &self.place.served.host.facts(), base::clock::now());
+        let list = waiting(&world, &self.project.services.host.facts(), base::clock::now());
         for kind in Kind::ALL {
             let count = list.iter().filter(|item| item.kind == *kind).count();
             numbers.gauge(&table::WAITING, [name(), kind.name().into()]).set(count as f64);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::Method;
 
-use super::super::{Door, House};
+use super::super::{HttpServer, Transport};
 use super::recorder::Word;
 use api;
 
@@ -26,15 +26,15 @@ const PAGES: &[&str] = &[
 const STREAMS: &str = "/v1/stream/";
 
 /// The name of the project that a path leads to, and the path within it. Of no project: no name.
-pub fn project_of<'h>(house: &'h House, path: &'h str) -> (&'h str, &'h str) {
-    if let (Door::Tcp(_), Some(rest)) = (&house.door, path.strip_prefix("/p/")) {
+pub fn project_of<'h>(server: &'h HttpServer, path: &'h str) -> (&'h str, &'h str) {
+    if let (Transport::Tcp(_), Some(rest)) = (&server.transport, path.strip_prefix("/p/")) {
         let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
-        let name = house.places.get_key_value(name).map_or("", |(name, _)| name.as_str());
+        let name = server.projects.get_key_value(name).map_or("", |(name, _)| name.as_str());
         // The slash stays with what follows it.
         let path = if below.is_empty() { "/" } else { &rest[rest.len() - below.len() - 1..] };
         return (name, path);
     }
-    let only = house.places.keys().next().filter(|_| house.places.len() == 1);
+    let only = server.projects.keys().next().filter(|_| server.projects.len() == 1);
     (only.map_or("", String::as_str), path)
 }
 

@@ -38,15 +38,15 @@ const LOOK: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The one who tells, until it is told to end.
-pub struct Telling {
+pub struct NotifierTask {
     end: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-impl Telling {
+impl NotifierTask {
     /// Looks a last time, and tries what is due.
     pub async fn finish(self) {
-        let Telling { end, mut task } = self;
+        let NotifierTask { end, mut task } = self;
         let _ = end.send(());
         if tokio::time::timeout(GRACE, &mut task).await.is_err() {
             task.abort();
@@ -60,15 +60,16 @@ pub async fn start(
     handle: Handle,
     layout: Layout,
     notices: mpsc::UnboundedSender<String>,
-) -> Telling {
+) -> NotifierTask {
     let (end, ending) = oneshot::channel();
-    let teller = Arc::new(Teller { project, handle, layout, notices });
-    let mut desk = Desk { teller, outbox: None, sending: BTreeSet::new(), tasks: JoinSet::new() };
-    desk.look().await;
-    Telling { end, task: tokio::spawn(desk.run(ending)) }
+    let notifier = Arc::new(Notifier { project, handle, layout, notices });
+    let mut running =
+        NotifierLoop { notifier, outbox: None, sending: BTreeSet::new(), tasks: JoinSet::new() };
+    running.look().await;
+    NotifierTask { end, task: tokio::spawn(running.run(ending)) }
 }
 
-struct Teller {
+struct Notifier {
     project: String,
     handle: Handle,
     layout: Layout,
@@ -77,8 +78,8 @@ struct Teller {
 
 type Sent = (String, String, Result<(), String>);
 
-struct Desk {
-    teller: Arc<Teller>,
+struct NotifierLoop {
+    notifier: Arc<Notifier>,
     /// As it is on disk; `None` while nobody is to be told.
     outbox: Option<Outbox>,
     /// Ids and webhooks that are under way.
@@ -86,9 +87,9 @@ struct Desk {
     tasks: JoinSet<Sent>,
 }
 
-impl Desk {
+impl NotifierLoop {
     async fn run(mut self, mut ending: oneshot::Receiver<()>) {
-        let mut head = self.teller.handle.follow();
+        let mut head = self.notifier.handle.follow();
         loop {
             let now = base::clock::now();
             let due = self.outbox.iter().flat_map(|outbox| &outbox.deliveries);
@@ -117,8 +118,8 @@ impl Desk {
 
     /// Finds what is new, writes it down and sends what is due.
     async fn look(&mut self) {
-        let (teller, outbox) = (self.teller.clone(), self.outbox.take());
-        let looked = tokio::task::spawn_blocking(move || teller.looked(outbox)).await;
+        let (notifier, outbox) = (self.notifier.clone(), self.outbox.take());
+        let looked = tokio::task::spawn_blocking(move || notifier.looked(outbox)).await;
         let Ok(Some((outbox, webhooks))) = looked else { return };
         let now = base::clock::now();
         for delivery in outbox.deliveries.iter().filter(|delivery| delivery.next <= now) {
@@ -144,11 +145,11 @@ impl Desk {
                 let what = if over { "is given up" } else { "is tried again" };
                 if first || over {
                     let said = format!("webhook {webhook}: a message was not taken, and {what}: {why}");
-                    let _ = self.teller.notices.send(said);
+                    let _ = self.notifier.notices.send(said);
                 }
             }
         }
-        self.teller.write(outbox);
+        self.notifier.write(outbox);
     }
 }
 
@@ -196,7 +197,7 @@ struct StillMessage {
     waiting: Vec<types::waiting::Waiting>,
 }
 
-impl Teller {
+impl Notifier {
     /// `None`: nobody is to be told, or what is in force cannot be read.
     fn looked(&self, outbox: Option<Outbox>) -> Option<(Outbox, Webhooks)> {
         let folder = self.layout.state();

@@ -1,5 +1,5 @@
+mod batches;
 mod crash;
-mod desk;
 mod faults;
 mod latest;
 
@@ -157,7 +157,7 @@ fn done(answered: Answered) -> Reply {
 fn busy(handle: &Handle) -> Sender<()> {
     let (go_on, wait) = channel::<()>();
     let (send, reached) = channel();
-    let job = move |_: &mut Desk| {
+    let job = move |_: &mut OwnerState| {
         let _ = send.send(());
         let _ = wait.recv();
     };

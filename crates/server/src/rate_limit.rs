@@ -1,7 +1,7 @@
 //! How many requests are taken of whom.
 //!
 //! Whoever shows no token that is known is let guess only slowly. An agent, or a program with a token of its own, is
-//! held to a pace that no honest one reaches, so that one that runs wild leaves room for the others. The project's user
+//! held to a rate that no honest one reaches, so that one that runs wild leaves room for the others. The project's user
 //! is not held back.
 
 use std::collections::HashMap;
@@ -24,14 +24,14 @@ const NAMED: Limit = Limit { each_second: 200, at_once: 1_000 };
 /// More names than this are not kept apart: those whom nobody has heard of for longest are forgotten.
 const NAMES_MAX: usize = 10_000;
 
-pub struct Pace {
+pub struct RateLimit {
     strangers: DefaultDirectRateLimiter,
     named: Mutex<HashMap<String, Arc<DefaultDirectRateLimiter>>>,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace { strangers: STRANGERS.limiter(), named: Mutex::default() }
+impl Default for RateLimit {
+    fn default() -> RateLimit {
+        RateLimit { strangers: STRANGERS.limiter(), named: Mutex::default() }
     }
 }
 
@@ -42,7 +42,7 @@ impl Limit {
     }
 }
 
-impl Pace {
+impl RateLimit {
     /// Somebody came whom nobody knows: what they are answered, unless they come too often.
     pub fn stranger(&self, answer: Problem) -> Problem {
         check(&self.strangers).err().unwrap_or(answer)
@@ -77,11 +77,11 @@ mod tests {
 
     #[test]
     fn one_that_runs_wild_is_held_back_and_the_others_are_not() {
-        let pace = Pace::default();
-        let refused = (0..10_000).find_map(|_| pace.named("wild").err()).unwrap();
+        let rate_limit = RateLimit::default();
+        let refused = (0..10_000).find_map(|_| rate_limit.named("wild").err()).unwrap();
         assert!(refused.status == 429 && refused.retry_after.is_some_and(|seconds| seconds >= 1));
-        assert!(pace.named("calm").is_ok());
-        let answers = (0..1_000).map(|_| pace.stranger(Problem::bad("no")).status);
+        assert!(rate_limit.named("calm").is_ok());
+        let answers = (0..1_000).map(|_| rate_limit.stranger(Problem::bad("no")).status);
         let answers: Vec<u16> = answers.collect();
         assert!(answers.starts_with(&[400; 200]) && answers.contains(&429));
     }

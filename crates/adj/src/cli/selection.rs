@@ -1,4 +1,4 @@
-//! The desk of whoever sits at the live view: something that waits is chosen, seen whole, and answered by a key.
+//! What the person at the live view has selected: a pending item is chosen, shown whole, and answered by a key.
 //!
 //! What a key does is what a command line would do, and that is what runs: there is no second way to decide anything.
 
@@ -14,7 +14,7 @@ const KEYS_MAX: usize = 9;
 
 /// What is wanted when a key was pressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum KeyAction {
     /// As Ctrl-C is.
     Stop,
     /// As Ctrl-Z is.
@@ -29,16 +29,16 @@ pub enum Wish {
 type Name = (Kind, About);
 
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct Selection {
     chosen: Option<Name>,
     open: bool,
     /// The answer that is being written: which one, and its words so far.
     writing: Option<(Choice, String)>,
 }
 
-/// What the desk shows beside the list.
+/// What is shown beside the list.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Shown<'d> {
+pub enum SelectionView<'d> {
     /// The list, with the chosen one where there is one.
     List,
     /// The chosen one with its answers.
@@ -47,12 +47,12 @@ pub enum Shown<'d> {
     Writing(&'d str),
 }
 
-impl Desk {
-    pub fn shown(&self) -> Shown<'_> {
+impl Selection {
+    pub fn shown(&self) -> SelectionView<'_> {
         match &self.writing {
-            Some((_, text)) => Shown::Writing(text),
-            None if self.open => Shown::Open,
-            None => Shown::List,
+            Some((_, text)) => SelectionView::Writing(text),
+            None if self.open => SelectionView::Open,
+            None => SelectionView::List,
         }
     }
 
@@ -65,19 +65,19 @@ impl Desk {
     /// Closes what was answered elsewhere in the meantime.
     pub fn keep_up(&mut self, list: &[&Waiting]) {
         if self.position(list).is_none() {
-            *self = Desk::default();
+            *self = Selection::default();
         }
     }
 
     /// A key was pressed while these things waited.
-    pub fn press(&mut self, key: KeyEvent, list: &[&Waiting]) -> Option<Wish> {
+    pub fn press(&mut self, key: KeyEvent, list: &[&Waiting]) -> Option<KeyAction> {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match (key.code, &mut self.writing) {
-                (KeyCode::Char('c'), _) => Some(Wish::Stop),
-                (KeyCode::Char('z'), _) => Some(Wish::Suspend),
+                (KeyCode::Char('c'), _) => Some(KeyAction::Stop),
+                (KeyCode::Char('z'), _) => Some(KeyAction::Suspend),
                 (KeyCode::Char('u'), Some((_, text))) => {
                     text.clear();
-                    Some(Wish::Look)
+                    Some(KeyAction::Look)
                 }
                 _ => None,
             };
@@ -89,7 +89,7 @@ impl Desk {
         }
     }
 
-    fn choose(&mut self, key: KeyCode, list: &[&Waiting]) -> Option<Wish> {
+    fn choose(&mut self, key: KeyCode, list: &[&Waiting]) -> Option<KeyAction> {
         let position = self.position(list);
         match key {
             KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab if !self.open => {
@@ -103,42 +103,42 @@ impl Desk {
                 self.choose_at(list, position.unwrap_or(0));
                 self.open = true;
                 // All of it is printed above, where it stays, before anything can be said to it.
-                Some(shows(item).map_or(Wish::Look, |choice| Wish::Run(line(choice, ""))))
+                Some(shows(item).map_or(KeyAction::Look, |choice| KeyAction::Run(line(choice, ""))))
             }
             KeyCode::Esc | KeyCode::Char('q') => {
-                *self = Desk::default();
-                Some(Wish::Look)
+                *self = Selection::default();
+                Some(KeyAction::Look)
             }
             KeyCode::Char(digit @ '1'..='9') if self.open => {
                 let option = list.get(position?)?.options.get(digit as usize - '1' as usize)?;
                 if words(option).into_iter().any(is_left_to_say) {
                     self.writing = Some((option.clone(), String::new()));
-                    return Some(Wish::Look);
+                    return Some(KeyAction::Look);
                 }
-                Some(Wish::Run(line(option, "")))
+                Some(KeyAction::Run(line(option, "")))
             }
             _ => None,
         }
     }
 
-    fn choose_at(&mut self, list: &[&Waiting], place: usize) -> Option<Wish> {
+    fn choose_at(&mut self, list: &[&Waiting], place: usize) -> Option<KeyAction> {
         let place = if place == usize::MAX { list.len().checked_sub(1)? } else { place % list.len().max(1) };
         let item = list.get(place)?;
         self.chosen = Some((item.kind, item.about.clone()));
-        Some(Wish::Look)
+        Some(KeyAction::Look)
     }
 
-    fn write(&mut self, key: KeyCode, choice: Choice, mut text: String) -> Option<Wish> {
+    fn write(&mut self, key: KeyCode, choice: Choice, mut text: String) -> Option<KeyAction> {
         match key {
-            KeyCode::Esc => return Some(Wish::Look),
+            KeyCode::Esc => return Some(KeyAction::Look),
             KeyCode::Enter if text.trim().is_empty() => {}
-            KeyCode::Enter => return Some(Wish::Run(line(&choice, text.trim()))),
+            KeyCode::Enter => return Some(KeyAction::Run(line(&choice, text.trim()))),
             KeyCode::Backspace => drop(text.pop()),
             KeyCode::Char(letter) if text.len() < ANSWER_MAX => text.push(letter),
             _ => {}
         }
         self.writing = Some((choice, text));
-        Some(Wish::Look)
+        Some(KeyAction::Look)
     }
 }
 
@@ -198,35 +198,35 @@ mod tests {
         }
     }
 
-    fn press(desk: &mut Desk, list: &[Waiting], keys: &[KeyCode]) -> Option<Wish> {
+    fn press(selection: &mut Selection, list: &[Waiting], keys: &[KeyCode]) -> Option<KeyAction> {
         let list: Vec<&Waiting> = list.iter().collect();
-        keys.iter().map(|key| desk.press(KeyEvent::from(*key), &list)).last().flatten()
+        keys.iter().map(|key| selection.press(KeyEvent::from(*key), &list)).last().flatten()
     }
 
-    fn runs(line: &[&str]) -> Option<Wish> {
-        Some(Wish::Run(line.iter().map(|word| (*word).to_owned()).collect()))
+    fn runs(line: &[&str]) -> Option<KeyAction> {
+        Some(KeyAction::Run(line.iter().map(|word| (*word).to_owned()).collect()))
     }
 
     #[test]
     fn what_waits_is_shown_whole_before_it_can_be_answered() {
-        let (mut desk, list) = (Desk::default(), [review("t-1"), review("t-2")]);
-        assert_eq!(press(&mut desk, &list, &[KeyCode::Char('2')]), None);
-        let opened = press(&mut desk, &list, &[KeyCode::Down, KeyCode::Down, KeyCode::Enter]);
+        let (mut selection, list) = (Selection::default(), [review("t-1"), review("t-2")]);
+        assert_eq!(press(&mut selection, &list, &[KeyCode::Char('2')]), None);
+        let opened = press(&mut selection, &list, &[KeyCode::Down, KeyCode::Down, KeyCode::Enter]);
         assert_eq!(opened, runs(&["adj", "review", "t-2"]));
-        let approved = press(&mut desk, &list, &[KeyCode::Char('2')]);
+        let approved = press(&mut selection, &list, &[KeyCode::Char('2')]);
         assert_eq!(approved, runs(&["adj", "review", "t-2", "--approve"]));
     }
 
     #[test]
     fn an_answer_with_words_is_written_first_and_is_never_an_option() {
-        let (mut desk, list) = (Desk::default(), [review("t-1")]);
-        press(&mut desk, &list, &[KeyCode::Enter, KeyCode::Char('3')]);
+        let (mut selection, list) = (Selection::default(), [review("t-1")]);
+        press(&mut selection, &list, &[KeyCode::Enter, KeyCode::Char('3')]);
         let typed: Vec<KeyCode> = "--no 1".chars().map(KeyCode::Char).collect();
-        press(&mut desk, &list, &typed);
-        assert_eq!(desk.shown(), Shown::Writing("--no 1"));
-        let sent = press(&mut desk, &list, &[KeyCode::Backspace, KeyCode::Enter]);
+        press(&mut selection, &list, &typed);
+        assert_eq!(selection.shown(), SelectionView::Writing("--no 1"));
+        let sent = press(&mut selection, &list, &[KeyCode::Backspace, KeyCode::Enter]);
         assert_eq!(sent, runs(&["adj", "review", "t-1", "--changes=--no"]));
-        assert_eq!(desk.shown(), Shown::Open);
+        assert_eq!(selection.shown(), SelectionView::Open);
     }
 
     #[test]
@@ -234,45 +234,45 @@ mod tests {
         let task = TaskId::new("t-1").unwrap();
         let mut item = review("t-1");
         item.options = vec![Choice::ChooseAgent { task: task.clone() }, Choice::AssignTask { task }];
-        let (mut desk, list) = (Desk::default(), [item]);
-        press(&mut desk, &list, &[KeyCode::Enter]);
+        let (mut selection, list) = (Selection::default(), [item]);
+        press(&mut selection, &list, &[KeyCode::Enter]);
         for (key, expected) in [
             ('1', ["adj", "task", "edit", "t-1", "--agent=B"].as_slice()),
             ('2', ["adj", "assign", "B", "t-1"].as_slice()),
         ] {
-            press(&mut desk, &list, &[KeyCode::Char(key)]);
-            assert_eq!(desk.shown(), Shown::Writing(""));
-            assert_eq!(press(&mut desk, &list, &[KeyCode::Char('B'), KeyCode::Enter]), runs(expected));
+            press(&mut selection, &list, &[KeyCode::Char(key)]);
+            assert_eq!(selection.shown(), SelectionView::Writing(""));
+            assert_eq!(press(&mut selection, &list, &[KeyCode::Char('B'), KeyCode::Enter]), runs(expected));
         }
     }
 
     /// A key that was meant for one thing must not answer another that has come into its place.
     #[test]
     fn what_was_answered_elsewhere_is_closed_with_all_that_was_typed() {
-        let (mut desk, list) = (Desk::default(), [review("t-1"), review("t-2")]);
-        press(&mut desk, &list, &[KeyCode::Enter]);
-        assert_eq!(press(&mut desk, &list[1..], &[KeyCode::Char('2')]), None);
-        assert_eq!(desk.shown(), Shown::List);
+        let (mut selection, list) = (Selection::default(), [review("t-1"), review("t-2")]);
+        press(&mut selection, &list, &[KeyCode::Enter]);
+        assert_eq!(press(&mut selection, &list[1..], &[KeyCode::Char('2')]), None);
+        assert_eq!(selection.shown(), SelectionView::List);
     }
 
     #[test]
     fn the_list_goes_round_and_nothing_is_chosen_where_nothing_waits() {
-        let (mut desk, list) = (Desk::default(), [review("t-1"), review("t-2")]);
+        let (mut selection, list) = (Selection::default(), [review("t-1"), review("t-2")]);
         let all: Vec<&Waiting> = list.iter().collect();
-        press(&mut desk, &list, &[KeyCode::Up]);
-        assert_eq!(desk.position(&all), Some(1));
-        press(&mut desk, &list, &[KeyCode::Down]);
-        assert_eq!(desk.position(&all), Some(0));
+        press(&mut selection, &list, &[KeyCode::Up]);
+        assert_eq!(selection.position(&all), Some(1));
+        press(&mut selection, &list, &[KeyCode::Down]);
+        assert_eq!(selection.position(&all), Some(0));
         for key in [KeyCode::Up, KeyCode::Down, KeyCode::Enter] {
-            assert_eq!(press(&mut desk, &[], &[key]), None);
+            assert_eq!(press(&mut selection, &[], &[key]), None);
         }
     }
 
     #[test]
     fn ctrl_c_stops_whatever_is_open() {
-        let (mut desk, list) = (Desk::default(), [review("t-1")]);
-        press(&mut desk, &list, &[KeyCode::Enter, KeyCode::Char('3')]);
+        let (mut selection, list) = (Selection::default(), [review("t-1")]);
+        press(&mut selection, &list, &[KeyCode::Enter, KeyCode::Char('3')]);
         let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(desk.press(key, &[&list[0]]), Some(Wish::Stop));
+        assert_eq!(selection.press(key, &[&list[0]]), Some(KeyAction::Stop));
     }
 }

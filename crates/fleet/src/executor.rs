@@ -12,27 +12,27 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::{
-    Shared, after_landing, gate, health, landing, main_tests, seats, shell, step, tickets, trees, words,
-    words::Word,
+    Shared, after_landing, gate, health, landing, main_tests, seats, shell, step, step_commands,
+    step_commands::StepCommand, tickets, trees,
 };
 use base::clock;
 use base::crash;
-use log::outbox::{Attempt, Clock, Desk, Executor, Meaning, Next};
+use log::outbox::{Attempt, Clock, Executor, Meaning, Next, OutboxHost};
 use log::owner::{Handle, SubmitError};
 use log::{Fence, Leased, Millis, Pending};
 
 /// What the fleet carries effects out with: each is a task of its own.
-pub(super) struct Hands<'a> {
+pub(super) struct EffectExecutor<'a> {
     pub shared: &'a Arc<Shared>,
-    pub desk: &'a Shared,
+    pub host: &'a Shared,
     pub tasks: &'a mut JoinSet<Fence>,
 }
 
-impl<'a> Executor for Hands<'a> {
-    type Desk = &'a Shared;
+impl<'a> Executor for EffectExecutor<'a> {
+    type Host = &'a Shared;
 
-    fn desk(&mut self) -> &mut &'a Shared {
-        &mut self.desk
+    fn host(&mut self) -> &mut &'a Shared {
+        &mut self.host
     }
 
     fn leaves(&self, effect: &Effect) -> bool {
@@ -44,7 +44,7 @@ impl<'a> Executor for Hands<'a> {
         if let Some(whose) = whose(&attempt.effect).filter(|_| shared.once) {
             shared.stepped.lock().unwrap_or_else(PoisonError::into_inner).insert(whose);
         }
-        let words = words::register(&shared, &attempt.id, &attempt.effect);
+        let words = step_commands::register(&shared, &attempt.id, &attempt.effect);
         let is_step = matches!(*attempt.effect, Effect::StartStep { .. } | Effect::StartReply { .. });
         let work = async move {
             let (id, fence) = (attempt.id.clone(), attempt.fence());
@@ -111,7 +111,7 @@ impl Clock for &Shared {
     }
 }
 
-impl Desk for &Shared {
+impl OutboxHost for &Shared {
     type Error = SubmitError;
 
     fn meaning(error: &SubmitError) -> Meaning {
@@ -176,7 +176,7 @@ impl Shared {
     async fn carry_out(
         self: &Arc<Self>,
         mut attempt: Attempt,
-        mut words: Option<mpsc::UnboundedReceiver<Word>>,
+        mut words: Option<mpsc::UnboundedReceiver<StepCommand>>,
     ) -> Result<(), SubmitError> {
         if !shell::is_left(self, &attempt.id, &attempt.effect).await {
             return Ok(());
@@ -205,7 +205,7 @@ impl Shared {
     async fn perform(
         self: &Arc<Self>,
         attempt: &Attempt,
-        words: &mut Option<mpsc::UnboundedReceiver<Word>>,
+        words: &mut Option<mpsc::UnboundedReceiver<StepCommand>>,
     ) -> Result<Option<Happened>, SubmitError> {
         let id = &attempt.id;
         Ok(match &*attempt.effect {

@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 
 use crate::{Caller, Tokens, hide};
 use api::Failure;
-use api::{self, Control, Host, Method, Request, Site};
+use api::{self, Control, Host, Method, ProjectAccess, Request};
 use serde_json::Value;
 
-/// What a tool asks. Who asks is known to the door.
-pub struct Asked {
+/// What a tool asks. The backend knows who asks.
+pub struct BackendRequest {
     pub method: Method,
     /// After `/api/v1`.
     pub path: String,
@@ -19,12 +19,12 @@ pub struct Asked {
 }
 
 /// Answers what tools ask. It may block: whoever calls it is on a thread of its own.
-pub trait Door: Send + Sync + 'static {
-    fn ask(&self, asked: Asked) -> Result<Value, Failure>;
+pub trait Backend: Send + Sync + 'static {
+    fn ask(&self, asked: BackendRequest) -> Result<Value, Failure>;
 }
 
-/// The door of the process that owns the project, for a caller whose token it has seen.
-pub struct Inside {
+/// The backend of the process that owns the project, for a caller whose token it has seen.
+pub struct OwnerBackend {
     pub project: Arc<dyn api::Project + Send + Sync>,
     pub host: Arc<dyn Host>,
     pub control: Arc<dyn Control>,
@@ -34,9 +34,9 @@ pub struct Inside {
     pub stopping: Arc<AtomicBool>,
 }
 
-impl Door for Inside {
-    fn ask(&self, asked: Asked) -> Result<Value, Failure> {
-        let Asked { method, path, query, mut body } = asked;
+impl Backend for OwnerBackend {
+    fn ask(&self, asked: BackendRequest) -> Result<Value, Failure> {
+        let BackendRequest { method, path, query, mut body } = asked;
         hide(&mut body, &self.tokens);
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
         let Caller { actor, run, seat, reply, token, reads_only, .. } = self.caller.clone();
@@ -56,13 +56,13 @@ impl Door for Inside {
             x_idempotency_key: None,
             idempotency_key: None,
         };
-        let site = Site {
+        let access = ProjectAccess {
             project: &*self.project,
             host: &*self.host,
             control: Some(&*self.control),
             given_up: Some(&self.stopping),
         };
-        let answer = api::answer(&site, &request);
+        let answer = api::answer(&access, &request);
         match answer.status {
             ..400 => Ok(answer.body),
             status => Err(Failure::of_problem(status, answer.body)),

@@ -1,4 +1,4 @@
-//! Who sits at the desk: the owner's thread, or the one that asks.
+//! Which thread decides: the owner's, or the one that asks.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::ThreadId;
@@ -51,7 +51,7 @@ fn what_arrives_while_a_caller_decides_is_decided_too() {
     let (send, second) = channel();
     let asks = handle.clone();
     let first = move |_| {
-        // The caller sits at the desk while it is answered.
+        // The caller has the state while it is answered.
         asks.send(add(2), None, move |answered| drop(send.send(answered))).unwrap();
     };
     handle.send_here(add(1), None, first).unwrap();

@@ -12,7 +12,7 @@ use super::ReadError;
 const ENTRIES_MAX: usize = 1_000;
 
 /// A file or folder, by its real path.
-pub struct Place {
+pub struct SpecPath {
     root: PathBuf,
     path: PathBuf,
     name: String,
@@ -24,9 +24,9 @@ pub struct Source {
     pub text: String,
 }
 
-impl Place {
+impl SpecPath {
     /// A path that leads out of the repository or into a git directory, by itself or by a link, is no place.
-    pub fn new(path: &Path, root: &Path) -> Result<Place, ReadError> {
+    pub fn new(path: &Path, root: &Path) -> Result<SpecPath, ReadError> {
         let root = real(root)?;
         let named = path.display().to_string();
         let path = real(&if path.is_absolute() { path.to_owned() } else { root.join(path) })?;
@@ -38,7 +38,7 @@ impl Place {
             let error = std::io::Error::other("its name is not UTF-8");
             return Err(ReadError::Io { path, error });
         };
-        Ok(Place { name: if name.is_empty() { ".".to_owned() } else { name }, root, path })
+        Ok(SpecPath { name: if name.is_empty() { ".".to_owned() } else { name }, root, path })
     }
 
     /// From the top of the repository.
@@ -60,24 +60,24 @@ impl Place {
     }
 
     /// The folder itself, or the one that the file is in. The top of the repository has none above it.
-    pub fn folder(&self) -> Place {
+    pub fn folder(&self) -> SpecPath {
         if self.is_folder() { self.at(self.path.clone()) } else { self.above() }
     }
 
-    pub fn above(&self) -> Place {
+    pub fn above(&self) -> SpecPath {
         let above = self.path.parent().filter(|above| above.starts_with(&self.root));
         self.at(above.unwrap_or(&self.root).to_owned())
     }
 
-    fn at(&self, path: PathBuf) -> Place {
+    fn at(&self, path: PathBuf) -> SpecPath {
         let name = path.strip_prefix(&self.root).ok().and_then(Path::to_str).unwrap_or_default();
         let name = if name.is_empty() { ".".to_owned() } else { name.to_owned() };
-        Place { root: self.root.clone(), path, name }
+        SpecPath { root: self.root.clone(), path, name }
     }
 
     /// What is below this folder under this name. Absent where there is nothing; a link that leads out is an error.
-    pub fn below(&self, name: &str) -> Result<Option<Place>, ReadError> {
-        match Place::new(&self.path.join(name), &self.root) {
+    pub fn below(&self, name: &str) -> Result<Option<SpecPath>, ReadError> {
+        match SpecPath::new(&self.path.join(name), &self.root) {
             Ok(place) => Ok(Some(place)),
             Err(ReadError::Missing { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -100,7 +100,7 @@ impl Place {
     }
 
     /// Where the one spec is that a folder of specs holds; any other place is itself.
-    pub fn narrowed(self) -> Result<Place, ReadError> {
+    pub fn narrowed(self) -> Result<SpecPath, ReadError> {
         if !self.is_folder() {
             return Ok(self);
         }

@@ -1,4 +1,4 @@
-//! Who may knock at a TCP door at all, before anybody looks at a token.
+//! Which requests are accepted at a TCP address at all, before anybody looks at a token.
 //!
 //! Every web page in the user's browser can send requests to this machine, and a name that it owns can be made to point
 //! here. So a request must name one of our own addresses, and where a browser says which page it comes from, that page
@@ -20,7 +20,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// `scheme` is how browsers reach this door: that of a proxy where one stands before it.
+    /// `scheme` is how browsers reach this address: that of a proxy if one is in front of it.
     pub fn new(scheme: &str, hosts: impl IntoIterator<Item = String>) -> Names {
         let mut names = Names { hosts: Vec::new(), origins: Vec::new() };
         for host in hosts {
@@ -151,8 +151,8 @@ mod tests {
         let rebound = [("host", "evil.example:4600"), ("origin", "http://evil.example:4600")];
         assert_eq!(status(&rebound), 421, "that both are the same proves nothing");
         assert_eq!(status(&[host, ("sec-fetch-site", "none")]), 200);
-        for site in ["cross-site", "same-site"] {
-            assert_eq!(status(&[host, ("sec-fetch-site", site)]), 403, "{site}");
+        for access in ["cross-site", "same-site"] {
+            assert_eq!(status(&[host, ("sec-fetch-site", access)]), 403, "{access}");
         }
     }
 

@@ -9,11 +9,11 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use streams::Access;
 
-use super::Place;
+use super::MountedProject;
 use super::tokens::Caller;
 use api::{self, Method, Problem, Request};
 
-/// What stands behind the place of streams in a path, as it was sent.
+/// The part of a path after the streams' prefix, as it was sent.
 pub(super) fn stream_path(path: &str) -> Option<&str> {
     let path = match path.strip_prefix("/p/") {
         Some(rest) => &rest[rest.find('/')?..],
@@ -34,26 +34,26 @@ pub(super) fn is_of_a_wake(path: &str) -> bool {
 }
 
 pub(super) async fn streamed(
-    place: &Arc<Place>,
+    project: &Arc<MountedProject>,
     path: &str,
     parts: &Parts,
     body: Incoming,
     caller: &Caller,
     name: &str,
 ) -> Result<Response, Problem> {
-    let access = stream_access(place, path, caller)?;
-    ask_streams(place, path, parts, body, access, name).await
+    let access = stream_access(project, path, caller)?;
+    ask_streams(project, path, parts, body, access, name).await
 }
 
 pub(super) async fn ask_streams(
-    place: &Arc<Place>,
+    project: &Arc<MountedProject>,
     path: &str,
     parts: &Parts,
     body: Incoming,
     access: Access,
     name: &str,
 ) -> Result<Response, Problem> {
-    let Some(streams) = &place.served.streams else {
+    let Some(streams) = &project.services.streams else {
         return Err(Problem::not_found("no streams are served here").hint("`adj serve` serves them"));
     };
     let request = axum::http::Request::from_parts(parts.clone(), body);
@@ -61,7 +61,7 @@ pub(super) async fn ask_streams(
 }
 
 /// People read and write; an agent reads what it may read by the routes, and what others have put there.
-fn stream_access(place: &Arc<Place>, path: &str, caller: &Caller) -> Result<Access, Problem> {
+fn stream_access(project: &Arc<MountedProject>, path: &str, caller: &Caller) -> Result<Access, Problem> {
     let Caller { actor, run, seat, reply, token, reads_only, .. } = caller.clone();
     if actor.is_human() {
         return Ok(if reads_only { Access::READ } else { Access::ALL });
@@ -95,6 +95,6 @@ fn stream_access(place: &Arc<Place>, path: &str, caller: &Caller) -> Result<Acce
         x_idempotency_key: None,
         idempotency_key: None,
     };
-    api::routes::check(&place.served.project.world(), &request)?;
+    api::routes::check(&project.services.project.world(), &request)?;
     Ok(Access::READ)
 }

@@ -43,96 +43,97 @@ impl Peer {
     }
 }
 
-/// The places that there are.
-pub struct Seats {
+/// How many connections there may be, and which are open.
+pub struct ConnectionLimit {
     all: usize,
     kept: usize,
     each: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<OpenConnections>,
 }
 
 #[derive(Default)]
-struct Taken {
-    seats: BTreeMap<u64, Occupant>,
+struct OpenConnections {
+    connections: BTreeMap<u64, OpenConnection>,
     next: u64,
 }
 
-struct Occupant {
+struct OpenConnection {
     peer: Peer,
     /// A request with a token that the project knows came over it.
     known: bool,
     leave: Arc<Notify>,
 }
 
-/// A place, for as long as the connection lives.
-pub struct Seat {
+/// The right to a connection, for as long as the connection lives.
+pub struct ConnectionPermit {
     number: u64,
-    seats: Arc<Seats>,
+    connections: Arc<ConnectionLimit>,
     leave: Arc<Notify>,
 }
 
-impl Seats {
+impl ConnectionLimit {
     /// As many as the process' own limit leaves room for.
-    pub fn new(descriptors: usize) -> Arc<Seats> {
+    pub fn new(descriptors: usize) -> Arc<ConnectionLimit> {
         let all = (descriptors / PART_OF_DESCRIPTORS).clamp(4, ALL_MAX);
         let kept = all / 2;
-        Arc::new(Seats { all, kept, each: KEPT_EACH_MAX.min(kept), taken: Mutex::default() })
+        Arc::new(ConnectionLimit { all, kept, each: KEPT_EACH_MAX.min(kept), taken: Mutex::default() })
     }
 
     /// Those of an address: whoever follows something for hours has one, and there may be thousands of them. Who comes is
     /// known by a token only.
-    pub fn of_tcp(descriptors: usize) -> Arc<Seats> {
+    pub fn of_tcp(descriptors: usize) -> Arc<ConnectionLimit> {
         let all = (descriptors / PART_OF_DESCRIPTORS_TCP).clamp(4, TCP_MAX);
-        Arc::new(Seats { all, kept: 0, each: 0, taken: Mutex::default() })
+        Arc::new(ConnectionLimit { all, kept: 0, each: 0, taken: Mutex::default() })
     }
 
     /// `None`: there is none for this one.
     ///
     /// Where all are taken, the oldest that has not shown a token makes room: whoever asks something says so at once.
-    pub fn admit(self: &Arc<Self>, peer: Peer) -> Option<Seat> {
+    pub fn admit(self: &Arc<Self>, peer: Peer) -> Option<ConnectionPermit> {
         let mut taken = self.lock();
         if peer != Peer::Person {
-            let same = taken.seats.values().filter(|occupant| occupant.peer == peer).count();
-            let kept = taken.seats.values().filter(|occupant| occupant.peer != Peer::Person).count();
+            let same = taken.connections.values().filter(|connection| connection.peer == peer).count();
+            let kept =
+                taken.connections.values().filter(|connection| connection.peer != Peer::Person).count();
             if same >= self.each || kept >= self.kept {
                 return None;
             }
         }
-        if taken.seats.len() >= self.all {
-            let (&oldest, _) = taken.seats.iter().find(|(_, occupant)| !occupant.known)?;
-            if let Some(occupant) = taken.seats.remove(&oldest) {
-                occupant.leave.notify_one();
+        if taken.connections.len() >= self.all {
+            let (&oldest, _) = taken.connections.iter().find(|(_, connection)| !connection.known)?;
+            if let Some(connection) = taken.connections.remove(&oldest) {
+                connection.leave.notify_one();
             }
         }
         let number = taken.next;
         taken.next += 1;
         let leave = Arc::new(Notify::new());
-        taken.seats.insert(number, Occupant { peer, known: false, leave: leave.clone() });
-        Some(Seat { number, seats: self.clone(), leave })
+        taken.connections.insert(number, OpenConnection { peer, known: false, leave: leave.clone() });
+        Some(ConnectionPermit { number, connections: self.clone(), leave })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seat {
+impl ConnectionPermit {
     /// It has shown a token: it is not asked to leave any more.
     pub fn is_known(&self) {
-        if let Some(occupant) = self.seats.lock().seats.get_mut(&self.number) {
-            occupant.known = true;
+        if let Some(connection) = self.connections.lock().connections.get_mut(&self.number) {
+            connection.known = true;
         }
     }
 
-    /// Returns when the place is given to another.
+    /// Returns when the permit is given to another.
     pub async fn asked_to_leave(&self) {
         self.leave.notified().await;
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.seats.lock().seats.remove(&self.number);
+        self.connections.lock().connections.remove(&self.number);
     }
 }
 
@@ -142,32 +143,32 @@ mod tests {
 
     #[test]
     fn a_step_has_a_few_all_steps_a_share_and_people_the_rest() {
-        let seats = Seats::new(256);
+        let connections = ConnectionLimit::new(256);
         let mut held = Vec::new();
         for keeper in 1..=3 {
-            while let Some(seat) = seats.admit(Peer::Kept(keeper)) {
+            while let Some(seat) = connections.admit(Peer::Kept(keeper)) {
                 held.push(seat);
             }
         }
         assert_eq!(held.len(), 32, "16 for each, and half of the 64 for all");
-        assert!(seats.admit(Peer::Gone).is_none());
-        let people: Vec<Seat> = (0..32).filter_map(|_| seats.admit(Peer::Person)).collect();
+        assert!(connections.admit(Peer::Gone).is_none());
+        let people: Vec<ConnectionPermit> = (0..32).filter_map(|_| connections.admit(Peer::Person)).collect();
         assert_eq!(people.len(), 32);
         held.pop();
-        assert!(seats.admit(Peer::Kept(3)).is_some(), "a place that is given back can be had again");
+        assert!(connections.admit(Peer::Kept(3)).is_some(), "a permit that is given back can be had again");
     }
 
     #[test]
     fn who_has_shown_no_token_makes_room_the_oldest_first() {
-        let seats = Seats::new(16);
-        let held: Vec<Seat> = (0..4).filter_map(|_| seats.admit(Peer::Person)).collect();
+        let connections = ConnectionLimit::new(16);
+        let held: Vec<ConnectionPermit> = (0..4).filter_map(|_| connections.admit(Peer::Person)).collect();
         held[0].is_known();
-        let fifth = seats.admit(Peer::Person).unwrap();
-        let left = |seat: &Seat| !seats.lock().seats.contains_key(&seat.number);
+        let fifth = connections.admit(Peer::Person).unwrap();
+        let left = |seat: &ConnectionPermit| !connections.lock().connections.contains_key(&seat.number);
         assert_eq!(held.iter().map(left).collect::<Vec<_>>(), [false, true, false, false]);
         for seat in held.iter().chain([&fifth]) {
             seat.is_known();
         }
-        assert!(seats.admit(Peer::Person).is_none(), "nobody who has is sent away");
+        assert!(connections.admit(Peer::Person).is_none(), "nobody who has is sent away");
     }
 }

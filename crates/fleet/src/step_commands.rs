@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Shared;
 
 /// What a step is told from outside.
-pub enum Word {
+pub enum StepCommand {
     Answer {
         call: SmolStr,
         allow: bool,
@@ -32,7 +32,11 @@ pub enum Word {
 }
 
 /// Makes a step or a gate known before it begins, so that whoever must end it can reach it at every moment.
-pub fn register(shared: &Shared, id: &EffectId, effect: &Effect) -> Option<mpsc::UnboundedReceiver<Word>> {
+pub fn register(
+    shared: &Shared,
+    id: &EffectId,
+    effect: &Effect,
+) -> Option<mpsc::UnboundedReceiver<StepCommand>> {
     let ours = matches!(
         effect,
         Effect::StartStep { .. }
