@@ -8,8 +8,8 @@
 //! what one of them was told must not move the others.
 
 use crate::World;
+use crate::checks::forbidden;
 use crate::command::{Actor, Ask, Command, Refusal, TokenFor, TurnWord};
-use crate::dispatch::forbidden;
 use crate::draft::Ruled;
 use crate::rooms::Seat;
 use crate::world::Holder;

@@ -2,12 +2,12 @@
 //!
 //! Here single machines are driven, each by its own table; what moves several of them is in `rules.rs`.
 
+use crate::checks::{channel_of, plan_source};
 use crate::choice::Choice;
 use crate::command::*;
-use crate::dispatch::{channel_of, plan_source};
 use crate::effect::{Effect, Timer};
 use crate::event::*;
-use crate::handle::fnv;
+use crate::hash::fnv;
 use crate::published;
 use crate::rules::{self, Rule};
 use crate::words::{CommentKind, EffectEnd};
@@ -277,7 +277,7 @@ impl<'c> Draft<'c> {
         event: &turn::Event,
         by: Caller,
     ) -> Result<turn::State, Refusal> {
-        let room = channel_of(self, name)?;
+        let room = channel_of(&self.world, name)?;
         if let (turn::Event::TurnGranted { .. }, Some(holder)) = (event, &room.current) {
             return Err(Refusal::new(409, "TURN_TAKEN", format!("`{holder}` holds the turn in `{name}`")));
         }

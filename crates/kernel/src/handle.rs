@@ -5,6 +5,7 @@ use crate::command::*;
 use crate::dispatch::dispatch;
 use crate::draft::Draft;
 use crate::event::*;
+use crate::hash::fnv;
 use crate::rules;
 use smol_str::{SmolStr, format_smolstr};
 
@@ -88,19 +89,55 @@ fn subject(ask: &Ask) -> SmolStr {
         | Ask::OpenRun { task: id, .. }
         | Ask::StartRun { task: id, .. }
         | Ask::Assign { task: id, .. } => SmolStr::new(id.as_str()),
-        _ => SmolStr::new_static("project"),
+        Ask::AddTask(_)
+        | Ask::AcceptTask { .. }
+        | Ask::RequestChanges { .. }
+        | Ask::Decide { .. }
+        | Ask::SeeTicket(_)
+        | Ask::MissTicket { .. }
+        | Ask::StartFleet { .. }
+        | Ask::StopFleet
+        | Ask::Spawn { .. }
+        | Ask::Kill { .. }
+        | Ask::Retry { .. }
+        | Ask::Cleanup { .. }
+        | Ask::Clean { .. }
+        | Ask::Recover { .. }
+        | Ask::RunEvent { .. }
+        | Ask::Presence { .. }
+        | Ask::SwitchAgent { .. }
+        | Ask::SubmitPlan { .. }
+        | Ask::ClaimDone { .. }
+        | Ask::AskApproval { .. }
+        | Ask::MakeRequest { .. }
+        | Ask::AnswerRequest { .. }
+        | Ask::AbandonRequest { .. }
+        | Ask::SubmitSpec(_)
+        | Ask::ArchitectAnswers { .. }
+        | Ask::RecoverArchitect
+        | Ask::ReceiveAnswer { .. }
+        | Ask::Configure { .. }
+        | Ask::SeeDisk { .. }
+        | Ask::TestMain
+        | Ask::SeeMain { .. }
+        | Ask::MakeChannel { .. }
+        | Ask::CloseChannel { .. }
+        | Ask::AddMember { .. }
+        | Ask::RemoveMember { .. }
+        | Ask::TurnEvent { .. }
+        | Ask::Post { .. }
+        | Ask::Hear { .. }
+        | Ask::TakeTurn { .. }
+        | Ask::DecideInRoom { .. }
+        | Ask::WasAway { .. }
+        | Ask::ArchitectEvent { .. }
+        | Ask::Outcome(_) => SmolStr::new_static("project"),
     }
 }
 
 fn fingerprint(ask: &Ask) -> u64 {
     let text = serde_json::to_string(ask).expect("a command is plain data");
     fnv(text.as_bytes())
-}
-
-/// FNV-1a: stable across versions, because what it gives is stored.
-pub(crate) fn fnv(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 fn decide(world: &World, command: &Command) -> Result<Commit, Refusal> {

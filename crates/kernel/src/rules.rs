@@ -1,12 +1,12 @@
-//! How the machines move each other. Here is the table; the files below it do what it says, and no other file
-//! names two machines.
+//! How the machines move each other. Here is the table; the files below it do what it says.
 //!
 //! Each rule says what it does in every state of each machine that it touches; "nothing" is an answer. An outcome
 //! of the world is therefore never refused because of another machine's state.
 //!
-//! Reading order: `release`, `proposals`, `budgets`, `next`, `main_tests`, `architect`, `step`, `standstill`,
-//! `tickets`, `landing`, `rooms`, `service`, `fleet`, `claim`, `seats`, `recovery`, `outcome`, `people`,
-//! `approval`, `carry`, `outside_runs`, `requests`, `presence`. A file uses those before it; a test lists the
+//! Reading order: `excerpts`, `replies`, `leases`, `release`, `proposals`, `budgets`, `next`, `main_tests`, `architect`,
+//! `step`, `standstill`, `tickets`, `landing`, `rooms`, `service`, `fleet`, `claim`, `settle`, `seats`, `recovery`,
+//! `outcome`, `people`, `tasks`, `configure`, `approval`, `carry`, `outside_runs`, `requests`, `presence`. A file uses
+//! those before it; a test lists the
 //! exceptions.
 
 mod approval;
@@ -14,8 +14,11 @@ mod architect;
 mod budgets;
 mod carry;
 mod claim;
+mod configure;
+mod excerpts;
 mod fleet;
 mod landing;
+mod leases;
 mod main_tests;
 mod next;
 mod outcome;
@@ -25,44 +28,50 @@ mod presence;
 mod proposals;
 mod recovery;
 mod release;
+mod replies;
 mod requests;
 mod rooms;
 mod seats;
 mod service;
+mod settle;
 mod standstill;
 mod step;
+mod tasks;
 mod tickets;
 
 pub use people::undo_branch;
 pub use step::LIMIT_PASSED;
+pub use tasks::next_task_id;
 pub use tickets::knows_ticket;
 pub(crate) use {
     approval::decide,
     architect::{
-        abandon_request, architect_answers, configured as architect_configured, recover as recover_architect,
-        submit_spec, withdraw_reviews,
+        abandon_request, architect_answers, recover as recover_architect, submit_spec, withdraw_reviews,
     },
     budgets::asked,
     carry::{carry_out_architect, carry_out_run, carry_out_task, carry_out_turn, carry_out_worker},
-    claim::settle,
-    fleet::{free_name, start_fleet},
-    landing::{approve_by_person, is_at_tip, reconsider},
-    main_tests::{go_on, main_seen, test_main_again},
+    configure::configure,
+    fleet::{free_name, spawn, start_fleet},
+    landing::{approve_by_person, is_at_tip},
+    main_tests::{main_seen, test_main_for_person},
     outcome::outcome,
     outside_runs::{open_outside_run, run_event},
     people::{
-        assign_by_person, ended_by_person, has_live_process, person_comments, person_moves, restart, retry,
-        retry_task, start_by_person, undo,
+        assign_by_person, ended_by_person, has_live_process, person_moves, restart, retry, retry_task,
+        start_by_person, undo,
     },
     presence::{presence, switch_agent},
-    proposals::{accept_proposal, propose},
+    proposals::accept_proposal,
     recovery::recover,
+    replies::{task_reply, worker_reply},
     requests::{answer_request, ask_approval, claim_done, make_request, receive_answer, submit_plan},
     rooms::{
         add_member, close_channel, decide_in_room, hear, make_channel, options as room_options, post,
         remove_member, take_turn, task_decided, was_away,
     },
-    tickets::{new_text, ticket_follows, ticket_missed, ticket_seen},
+    settle::settle,
+    tasks::{add_dependency, add_task, comment, edit_task, remove_dependency},
+    tickets::{ticket_follows, ticket_missed, ticket_seen},
 };
 
 /// Declares the rules with the table that people read.

@@ -589,7 +589,7 @@ pub struct OpenCall {
 /// A call by its tool and all that it is given.
 pub fn call_digest(tool: &str, input: &serde_json::Map<String, serde_json::Value>) -> u64 {
     let input = serde_json::Value::Object(input.clone()).to_string();
-    crate::handle::fnv(format!("{tool}\0{input}").as_bytes())
+    crate::hash::fnv(format!("{tool}\0{input}").as_bytes())
 }
 
 /// What a call is about, in the words that a policy's patterns are written in: the command, the path, the address.

@@ -12,9 +12,9 @@ use super::landing::tidy_up;
 use super::outside_runs::{call_decided, give_back_outside, resume_outside};
 use super::people::{answer_waiting, back_to_review, canceled};
 use super::release::{abort_run, release};
+use crate::checks::check_text;
 use crate::choice::Choice;
 use crate::command::{Decision, Refusal};
-use crate::dispatch::check_text;
 use crate::draft::{Draft, Ruled};
 use crate::effect::Effect;
 use crate::event::{ApprovalDecided, CallAllowed, GateAlone, NoteLeft, TurnsRaised};
@@ -35,7 +35,7 @@ pub(crate) fn decide(d: &mut Draft, id: &ApprovalId, decision: &Decision) -> Rul
             format!("`{id}` was decided already: {} by {}", decided.decision, decided.by),
         ));
     }
-    check_text(d, "note", Some(&decision.note))?;
+    check_text(&d.world, "note", Some(&decision.note))?;
     // Taken in silence, whoever meant another question would have allowed this one.
     match (decision.raise, approval.cause) {
         (None, _)

@@ -16,10 +16,10 @@ use super::landing::{approve, is_at_tip};
 use super::people::person_moves;
 use super::seats::{self, Said, Spoken};
 use crate::budget;
+use crate::checks::check_text;
 use crate::choice::Choice;
 use crate::command::{Actor, ArchitectAnswer, Decision, NewSpec, Refusal, Reply};
 use crate::config::Review;
-use crate::dispatch::check_text;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Say, Timer};
 use crate::event::{
@@ -101,7 +101,7 @@ pub(crate) fn submit_spec(d: &mut Draft, new: &NewSpec) -> Result<Reply, Refusal
     if new.title.trim().is_empty() {
         return Err(Refusal::field("title", "a spec needs a title"));
     }
-    check_text(d, "title", Some(&new.title))?;
+    check_text(&d.world, "title", Some(&new.title))?;
     if new.text.len() > SPEC_BYTES_MAX {
         return Err(Refusal::field("text", format!("a spec has at most {SPEC_BYTES_MAX} bytes")));
     }
@@ -559,15 +559,15 @@ fn accept(
     let by = agent(d).map_or(SmolStr::new_static("architect"), |agent| format_smolstr!("agent:{agent}"));
     match (request.kind, answer) {
         (_, Says::CannotAnswer { why }) => {
-            check_text(d, "why", Some(why))?;
+            check_text(&d.world, "why", Some(why))?;
             escalate(d, id, why)?;
         }
         (_, Says::Abandon { reason }) => {
-            check_text(d, "reason", Some(reason))?;
+            check_text(&d.world, "reason", Some(reason))?;
             abandon(d, id, reason)?;
         }
         (RequestKind::Question, Says::Answer { text }) => {
-            check_text(d, "text", Some(text))?;
+            check_text(&d.world, "text", Some(text))?;
             if text.trim().is_empty() {
                 return no("an answer must not be empty");
             }
@@ -575,7 +575,7 @@ fn accept(
             tell(d, architect::Event::Answered)?;
         }
         (RequestKind::Code | RequestKind::Completion, Says::Approve { note }) => {
-            check_text(d, "note", Some(note))?;
+            check_text(&d.world, "note", Some(note))?;
             let Some(task) = request.task.clone() else { return no("it is about no task") };
             if is_at_tip(d, &task, request.tip.as_ref()).is_err() {
                 // What it looked at is not what there is: it looks again. What it says meanwhile ends by itself.
@@ -592,7 +592,7 @@ fn accept(
             tell(d, architect::Event::Answered)?;
         }
         (RequestKind::Code | RequestKind::Completion, Says::Changes { text }) => {
-            check_text(d, "text", Some(text))?;
+            check_text(&d.world, "text", Some(text))?;
             if text.trim().is_empty() {
                 return no("say what is to be changed");
             }
@@ -611,13 +611,13 @@ fn accept(
             tell(d, architect::Event::Answered)?;
         }
         (RequestKind::Budget, Says::Changes { text } | Says::Answer { text }) => {
-            check_text(d, "text", Some(text))?;
+            check_text(&d.world, "text", Some(text))?;
             // It stays with the person who was asked.
             settled(d, id, &by, text.trim(), false, reply);
             tell(d, architect::Event::Answered)?;
         }
         (RequestKind::Spec, Says::Feedback { text }) => {
-            check_text(d, "text", Some(text))?;
+            check_text(&d.world, "text", Some(text))?;
             if text.trim().is_empty() {
                 return no("say what its author is to change");
             }
@@ -822,7 +822,7 @@ pub(crate) fn abandon_request(d: &mut Draft, id: &RequestId, reason: &str) -> Re
     if request.answer.is_some() {
         return Err(Refusal::new(409, "ANSWERED", format!("`{id}` was answered already")));
     }
-    check_text(d, "reason", Some(reason))?;
+    check_text(&d.world, "reason", Some(reason))?;
     let in_hand = d.world.in_hand().is_some_and(|held| held.id == *id);
     d.rule(Rule::PersonAbandoned);
     let by = d.command.actor.to_string();

@@ -10,14 +10,14 @@ use machines::suspended::Wrapped;
 use machines::task::Status;
 use machines::{Wire, architect, run, task, turn, worker};
 
-use super::claim::end_lease;
+use super::leases::end_lease;
 use super::next::{ask_gate, ask_tree, wake};
 use super::outcome::ask_after;
 use super::release::{abort_run, drop_question, quit_step};
 use super::rooms;
 use super::step::{self, audit_call, audit_result};
+use crate::checks::channel_of;
 use crate::command::{Actor, Refusal};
-use crate::dispatch::channel_of;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{ArchitectAsked, ArchitectWork, ChannelSaid, RingChanged, SaidKind, TurnHeld};
@@ -249,7 +249,7 @@ pub(crate) fn carry_out_turn(
                 d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Log, text });
             }
             turn::Effect::Announce { notice } => {
-                let config = &channel_of(d, &channel)?.config;
+                let config = &channel_of(&d.world, &channel)?.config;
                 let wanted = match notice {
                     turn::Notice::TimedOut | turn::Notice::Forfeited => config.announce_timeouts,
                     turn::Notice::Disconnected | turn::Notice::NoAgents => config.announce_disconnects,
@@ -261,7 +261,7 @@ pub(crate) fn carry_out_turn(
             }
         }
     }
-    if lost && channel_of(d, channel)?.config.announce_disconnects {
+    if lost && channel_of(&d.world, channel)?.config.announce_disconnects {
         rooms::announce_nobody(d, channel);
     }
     // The same turn goes on.

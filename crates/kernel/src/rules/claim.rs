@@ -7,45 +7,16 @@ use machines::{run, task, worker};
 use smol_str::SmolStr;
 
 use super::Rule;
-use super::architect::settle_architect;
-use super::budgets::ask_for_money;
-use super::fleet::{change_hands, retire_surplus};
-use super::landing::start_landing;
-use super::main_tests::ask_main_tests;
-use super::rooms::settle_rooms;
+use super::excerpts::first_line;
+use super::leases::{give_lease, reserve};
 use super::service::begins;
-use super::standstill::watch_standstill;
 use crate::command::Refusal;
 use crate::draft::{Draft, Ruled, system_for};
-use crate::effect::Timer;
-use crate::event::{
-    AgentTookOver, LeaseEnded, LeaseGiven, PlaceGiven, Reserved, RunOpened, RunTaken, SessionRenewed,
-    TurnsRaised, Unreserved,
-};
+use crate::event::{AgentTookOver, PlaceGiven, RunOpened, RunTaken, SessionRenewed, TurnsRaised};
 use crate::probe::Probe;
+use crate::why;
 use crate::words::CommentKind;
 use crate::world::Holder;
-use crate::{budget, why};
-
-pub(crate) fn settle(d: &mut Draft) -> Ruled {
-    ask_main_tests(d);
-    start_landing(d)?;
-    retire_surplus(d)?;
-    loop {
-        while let Some((worker, task)) = next_claim(d) {
-            claim(d, &worker, &task)?;
-        }
-        // Whoever was made for a task has not claimed it yet.
-        if !change_hands(d)? {
-            break;
-        }
-    }
-    settle_rooms(d)?;
-    settle_architect(d)?;
-    ask_for_money(d)?;
-    watch_standstill(d);
-    Ok(())
-}
 
 pub(super) fn next_claim(d: &Draft) -> Option<(WorkerName, TaskId)> {
     let world = &d.world;
@@ -166,23 +137,6 @@ pub(super) fn given_plan(d: &mut Draft, id: &TaskId) -> Result<Option<task::Work
     }
 }
 
-pub(super) fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(120).collect()
-}
-
-pub(super) fn give_lease(d: &mut Draft, id: &TaskId, holder: Holder) -> Ruled {
-    let attempt = d.task(id)?.lease_attempts + 1;
-    d.emit(LeaseGiven { id: id.clone(), holder, attempt });
-    Ok(())
-}
-
-pub(super) fn end_lease(d: &mut Draft, id: &TaskId) {
-    if let Some(attempt) = d.world.task(id).and_then(|task| task.lease.as_ref()).map(|lease| lease.attempt) {
-        d.clear_timer(&Timer::OutsideLease { task: id.clone() });
-        d.emit(LeaseEnded { id: id.clone(), attempt });
-    }
-}
-
 /// A stuck worker kept the task in sight; whoever takes it up again takes it out of its hands.
 pub(super) fn release_stuck(d: &mut Draft, id: &TaskId, taker: &WorkerName) -> Ruled {
     let stuck =
@@ -250,19 +204,4 @@ pub(super) fn open_run(
         options: options.cloned(),
     };
     d.step_run(&run, start).map(drop)
-}
-
-/// Sets the next step's share aside. The claim has seen that there is room.
-pub(super) fn reserve(d: &mut Draft, id: &TaskId) {
-    let run = d.world.run_of(id).filter(|run| run.reserved == 0);
-    if let Some((run, agent)) = run.map(|run| (run.id.clone(), run.agent.clone())) {
-        let amount = budget::share(&d.world, &agent);
-        d.emit(Reserved { id: run, day: d.day(), amount });
-    }
-}
-
-pub(super) fn unreserve(d: &mut Draft, run: &RunId) {
-    if d.world.run(run).is_some_and(|run| run.reserved > 0) {
-        d.emit(Unreserved { id: run.clone() });
-    }
 }

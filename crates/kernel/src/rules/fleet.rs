@@ -1,17 +1,17 @@
 //! The fleet's own workers: made, replaced and retired as the settings and the work want it.
 
 use machines::machine::Caller;
-use machines::names::{TaskId, WorkerName};
+use machines::names::{AgentName, TaskId, WorkerName};
 use machines::worker;
 
 use super::Rule;
 use super::landing::reconsider;
 use super::main_tests::started_again;
 use super::next::wake;
+use crate::choice::Choice;
 use crate::command::Refusal;
-use crate::dispatch::spawn;
 use crate::draft::{Draft, Ruled};
-use crate::event::FleetSwitched;
+use crate::event::{FleetSwitched, WorkerSpawned};
 use crate::why;
 
 pub(crate) fn start_fleet(d: &mut Draft, workers: u32) -> Ruled {
@@ -163,4 +163,27 @@ pub(super) fn letters(mut number: u32) -> WorkerName {
     }
     name.reverse();
     WorkerName::new(String::from_utf8_lossy(&name)).expect("letters are a name")
+}
+
+pub(crate) fn spawn(
+    d: &mut Draft,
+    name: &WorkerName,
+    agent: &AgentName,
+    by_person: bool,
+    by: Caller,
+) -> Ruled {
+    if !d.world.config.agents.contains_key(agent) {
+        let known: Vec<_> = d.world.config.agents.keys().map(AgentName::as_str).collect();
+        return Err(
+            Refusal::not_found("agent", agent).hint(format!("the configuration has: {}", known.join(", ")))
+        );
+    }
+    if d.world.workers.contains_key(name) {
+        let message = format!("there is a worker `{name}` already");
+        return Err(Refusal::new(409, "EXISTS", message)
+            .hint("choose another name")
+            .next([Choice::ListWorkers]));
+    }
+    d.emit(WorkerSpawned { name: name.clone(), agent: agent.clone(), at: d.at(), by_person });
+    d.move_worker_by(name, worker::Event::Spawn { name_free: true }, by).map(drop)
 }

@@ -7,17 +7,18 @@ use machines::{run, task, worker};
 use smol_str::SmolStr;
 
 use super::Rule;
-use super::claim::end_lease;
+use super::excerpts::describe;
+use super::leases::end_lease;
 use super::main_tests::{gate_in_doubt, landing_in_doubt, not_run};
-use super::outcome::{describe, past_ended, tip_moved};
+use super::outcome::{past_ended, tip_moved};
 use super::people::{canceled, landing_is_written};
 use super::release::{abort_run, pause_run, release};
 use super::step::{seconds, stuck};
 use super::tickets::write_ticket;
+use crate::checks::{check_text, forbidden};
 use crate::choice::Choice;
 use crate::command::{Actor, Happened, RedBy, Refusal};
 use crate::config::Review;
-use crate::dispatch::{check_text, forbidden};
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::{Effect, Timer};
 use crate::event::{
@@ -296,7 +297,7 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
         return Err(Refusal::new(409, "APPROVED", format!("task `{id}` is approved already"))
             .next([Choice::ShowQueue]));
     }
-    check_text(d, "note", Some(note))?;
+    check_text(&d.world, "note", Some(note))?;
     let current = is_at_tip(d, id, tip)?;
     if let Some(refused) = still_conflicts(d, id)? {
         return Err(refused);

@@ -232,3 +232,13 @@ pub(super) fn started_again(d: &mut Draft) {
 fn forget(d: &mut Draft, why: &'static str) {
     d.emit(MainDoubted { why: SmolStr::new_static(why), forget: true });
 }
+
+/// A person wants main's tests to run again.
+pub(crate) fn test_main_for_person(d: &mut Draft) -> Ruled {
+    if d.world.config.tests.is_none() {
+        return Err(Refusal::new(409, "NOT_TESTED", "main is not tested in this project")
+            .hint("`check_main = true` in [test] of adjutant.toml turns it on"));
+    }
+    test_main_again(d, "a person asked for it");
+    Ok(())
+}

@@ -4,7 +4,7 @@ use machines::names::{EffectId, TaskId, WorkerName};
 use machines::task::Status;
 use machines::{run, worker};
 
-use super::claim::reserve;
+use super::leases::reserve;
 use super::requests::untold_answers;
 use super::service::held_back;
 use super::step::{budget_reached, turn_limit};

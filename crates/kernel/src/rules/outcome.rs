@@ -4,6 +4,7 @@ use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
 use super::Rule;
+use super::excerpts::describe;
 use super::landing::{
     Conflict, RedMerge, gate_outcome, held_up, landed, landing_conflicts, landing_failed, landing_written,
     merge_red, offered, remote_in_the_way, test_merge,
@@ -221,15 +222,6 @@ pub(super) fn tried(d: &mut Draft, effect: &EffectId, error: &str) {
             CommentKind::Failing,
             format!("{} has failed {tries} times: {error}", what.kind()),
         );
-    }
-}
-
-pub(super) fn describe(what: &Happened) -> String {
-    match what {
-        Happened::Failed { error } | Happened::TreeFailed { error } | Happened::TreeUnmet { error } => {
-            error.clone()
-        }
-        other => format!("an answer that does not fit: {other:?}").chars().take(200).collect(),
     }
 }
 

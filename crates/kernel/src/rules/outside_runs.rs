@@ -11,19 +11,21 @@ use smol_str::SmolStr;
 use super::Rule;
 use super::approval::decide;
 use super::carry::audit_ended;
-use super::claim::{end_lease, give_lease, given_plan, open_run};
+use super::claim::{given_plan, open_run};
+use super::leases::{end_lease, give_lease};
 use super::outcome::ask_after;
 use super::people::retry_task;
 use super::release::{abort_run, ask_about, ask_person, block, pause_run, release};
+use super::replies::run_reply;
 use super::step::{
     asks_person, audit_call_at, audit_result, budget_reached, charge, deny_tool, detect_failures,
     detect_loop, not_reported, seconds, turn_limit,
 };
 use crate::budget;
+use crate::checks::forbidden;
 use crate::choice::Choice;
 use crate::command::{Actor, Decision, Refusal, Reply, Usage};
 use crate::config::{Micros, Role};
-use crate::dispatch::{forbidden, run_reply};
 use crate::draft::{Draft, Ruled, holder_worker};
 use crate::effect::{Effect, Timer};
 use crate::event::{NoteLeft, ToolAudited, TurnsRaised};

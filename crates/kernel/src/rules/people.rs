@@ -8,17 +8,21 @@ use machines::{Wire, run, task, worker};
 use smol_str::SmolStr;
 
 use super::Rule;
-use super::claim::{claim, first_line, give_lease, given_plan, plan_for, take_run};
+use super::claim::{claim, given_plan, plan_for, take_run};
+use super::excerpts::first_line;
 use super::fleet::free_name;
+use super::fleet::spawn;
 use super::landing::{approve, land_again, reviewed_by_policy, tidy_up, unqueue};
+use super::leases::give_lease;
 use super::next::wake;
 use super::outcome::ask_after;
 use super::proposals::take_proposal;
 use super::release::{abort_run, ask_person, block, close_approval, drop_question, pause_run, release};
+use super::replies::run_reply;
 use super::service::probe;
+use crate::checks::check_text;
 use crate::choice::Choice;
 use crate::command::{Actor, Refusal, Reply};
-use crate::dispatch::{check_text, run_reply, spawn};
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{
@@ -51,7 +55,7 @@ pub(crate) fn person_moves(
         ("clarification", &payload.clarification),
         ("decision", &payload.decision),
     ] {
-        check_text(d, field, text.as_deref())?;
+        check_text(&d.world, field, text.as_deref())?;
     }
     if landing_is_written(d, id) && to != Status::Done {
         let message = format!("`{id}` is being landed: main is about to move to it");
@@ -261,7 +265,7 @@ pub(crate) fn assign_by_person(
     id: &TaskId,
     clarification: Option<&str>,
 ) -> Ruled {
-    check_text(d, "clarification", clarification)?;
+    check_text(&d.world, "clarification", clarification)?;
     let worker = d.worker(name)?;
     let agent = worker.agent.clone();
     // The worker's own table says no in its own words.
@@ -430,7 +434,7 @@ pub(crate) fn retry_task(d: &mut Draft, id: &TaskId) -> Ruled {
 /// From the beginning: what runs is ended, what was made is saved to a ref, and the next worker begins on main with a new
 /// branch, tree and session.
 pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
-    check_text(d, "note", note)?;
+    check_text(&d.world, "note", note)?;
     let task = d.task(id)?;
     let status = task.status();
     if status.is_final() {

@@ -14,9 +14,9 @@ use super::release::{fail_run, release};
 use super::rooms::join;
 use super::seats;
 use super::step::{lost, seconds};
+use crate::checks::check_text;
 use crate::choice::Choice;
 use crate::command::{Presence, Refusal, Reply};
-use crate::dispatch::check_text;
 use crate::draft::{Draft, Ruled};
 use crate::effect::Timer;
 use crate::event::{AgentConnected, AgentGone, AgentSwitched, HeartbeatSeen};
@@ -115,7 +115,7 @@ pub(crate) fn switch_agent(
     if !known && !d.world.disabled.contains_key(agent) {
         return Err(Refusal::not_found("agent", agent).next([Choice::ListAgents]));
     }
-    check_text(d, "reason", reason)?;
+    check_text(&d.world, "reason", reason)?;
     let reply = Reply { id: Some(SmolStr::new(agent.as_str())), ..Reply::default() };
     if enabled != d.world.disabled.contains_key(agent) {
         return Ok(reply);

@@ -4,9 +4,9 @@ use machines::names::{RunId, TaskId};
 use smol_str::SmolStr;
 
 use super::Rule;
+use crate::checks::forbidden;
 use crate::command::{Actor, NewTask, Refusal};
 use crate::config::{Proposals, Role};
-use crate::dispatch::forbidden;
 use crate::draft::{Draft, Ruled};
 use crate::event::ProposalAccepted;
 use crate::world::{ProposalState, Proposed};

@@ -7,7 +7,7 @@ use machines::worker::ReleaseReason;
 use machines::{run, worker};
 
 use super::Rule;
-use super::claim::unreserve;
+use super::leases::unreserve;
 use super::release::{drop_question, fail_run, quit_step, release};
 use super::step::{count_lost, has_claimed};
 use crate::draft::{Draft, Ruled};

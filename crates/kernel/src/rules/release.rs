@@ -6,7 +6,7 @@ use machines::worker::ReleaseReason;
 use machines::{run, worker};
 use smol_str::SmolStr;
 
-use super::claim::{end_lease, unreserve};
+use super::leases::{end_lease, unreserve};
 use crate::command::{Actor, Refusal};
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};

@@ -11,11 +11,12 @@ use super::architect;
 use super::next::wake;
 use super::outside_runs::run_event;
 use super::release::{ask_about, ask_person, pause_run, release};
+use super::replies::task_reply;
 use super::step::seconds;
 use crate::World;
+use crate::checks::check_text;
 use crate::choice::Choice;
 use crate::command::{Refusal, Reply};
-use crate::dispatch::{check_text, task_reply};
 use crate::draft::Draft;
 use crate::effect::{Effect, Timer};
 use crate::event::{AnswerTold, CompletionClaimed, PlanSubmitted, RequestAnswered, Requested};
@@ -64,7 +65,7 @@ pub(crate) fn submit_plan(d: &mut Draft, run: &RunId, plan: &[String]) -> Result
     }
     let plan: Vec<String> = plan.iter().map(|step| step.trim().to_owned()).collect();
     for step in &plan {
-        check_text(d, "plan", Some(step))?;
+        check_text(&d.world, "plan", Some(step))?;
     }
     d.rule(Rule::PlanSubmitted);
     let lines: Vec<String> = plan.iter().map(|step| format!("- {step}")).collect();
@@ -78,7 +79,7 @@ pub(crate) fn submit_plan(d: &mut Draft, run: &RunId, plan: &[String]) -> Result
 pub(crate) fn claim_done(d: &mut Draft, run: &RunId, summary: Option<&str>) -> Result<Reply, Refusal> {
     let id = d.run(run)?.task.clone();
     let speaks = speaks(d, run)?;
-    check_text(d, "summary", summary)?;
+    check_text(&d.world, "summary", summary)?;
     let summary = summary.map(str::trim).filter(|summary| !summary.is_empty()).map(str::to_owned);
     match speaks {
         Speaks::Step(step) => d.emit(CompletionClaimed { id: run.clone(), step, summary }),
@@ -165,7 +166,7 @@ pub(crate) fn make_request(
             "only a question is asked in words; the rest is asked by what happens",
         ));
     }
-    check_text(d, "text", Some(text))?;
+    check_text(&d.world, "text", Some(text))?;
     let text = text.trim();
     if text.is_empty() {
         return Err(Refusal::field("text", "a question must not be empty"));
@@ -203,7 +204,7 @@ pub(crate) fn answer_request(d: &mut Draft, id: &RequestId, text: &str) -> Resul
         let message = format!("`{id}` is about a task that is over; nobody waits for the answer");
         return Err(Refusal::new(409, "CLOSED", message));
     }
-    check_text(d, "text", Some(text))?;
+    check_text(&d.world, "text", Some(text))?;
     let text = text.trim();
     if text.is_empty() {
         return Err(Refusal::field("text", "an answer must not be empty"));

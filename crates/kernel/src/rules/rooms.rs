@@ -12,13 +12,14 @@ use smol_str::SmolStr;
 use super::Rule;
 use super::landing::{approve_by_person, is_at_tip};
 use super::people::person_moves;
+use super::replies::task_reply;
 use super::seats::{self, Said};
 use super::service;
 use super::step::seconds;
+use crate::checks::{channel_of, check_text};
 use crate::choice::Choice;
 use crate::command::{Actor, Refusal, Reply, TurnWord};
 use crate::decisions::{self, Word};
-use crate::dispatch::{channel_of, check_text, task_reply};
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::{Effect, Say, Timer};
 use crate::event::{
@@ -41,7 +42,7 @@ fn seat_of(channel: &ChannelName, agent: &AgentName) -> Seat {
 
 /// The room, if it is open.
 fn open<'d>(d: &'d Draft, name: &ChannelName) -> Result<&'d Channel, Refusal> {
-    let channel = channel_of(d, name)?;
+    let channel = channel_of(&d.world, name)?;
     if channel.is_closed() {
         let message = format!("channel `{name}` is closed; what was said there can still be read");
         let refusal = Refusal::new(409, "CHANNEL_CLOSED", message);
@@ -87,7 +88,7 @@ pub(crate) fn make_channel(
         return Err(Refusal::new(409, "TOO_MANY", format!("{ROOMS_MAX} channels are open already"))
             .hint("close those that nobody needs"));
     }
-    check_text(d, "topic", about.topic.as_deref())?;
+    check_text(&d.world, "topic", about.topic.as_deref())?;
     for (field, seconds) in [
         ("defaultTimeoutSeconds", config.default_timeout_seconds),
         ("waitTimeoutSeconds", config.wait_timeout_seconds),
@@ -123,7 +124,7 @@ pub(crate) fn close_channel(d: &mut Draft, name: &ChannelName) -> Result<Reply, 
 fn close(d: &mut Draft, name: &ChannelName) -> Ruled {
     let by = SmolStr::new(d.command.actor.to_string());
     d.emit(ChannelClosed { name: name.clone(), at: d.at(), by });
-    let members: Vec<AgentName> = channel_of(d, name)?.members.iter().cloned().collect();
+    let members: Vec<AgentName> = channel_of(&d.world, name)?.members.iter().cloned().collect();
     for agent in members {
         leave(d, name, &agent)?;
     }
@@ -150,14 +151,16 @@ pub(crate) fn add_member(
     }
     d.rule(Rule::MemberAdded);
     // Its place goes on from where it stood when it was removed, so that no row begins elsewhere than the last one ended.
-    let from = channel_of(d, name)?.left.get(agent).copied().filter(|state| *state != turn::State::Offline);
+    let from =
+        channel_of(&d.world, name)?.left.get(agent).copied().filter(|state| *state != turn::State::Offline);
     d.emit(MemberAdded { channel: name.clone(), agent: agent.clone(), times, from });
     if from == Some(turn::State::Idle) && !is_there(d, agent) {
         d.move_turn(name, agent, &turn::Event::AgentStops, Caller::SYSTEM)?;
     }
     join(d, name, agent)?;
-    let state =
-        channel_of(d, name)?.state_of(agent).map(|state| SmolStr::new(format!("turn.{}", state.name())));
+    let state = channel_of(&d.world, name)?
+        .state_of(agent)
+        .map(|state| SmolStr::new(format!("turn.{}", state.name())));
     Ok(Reply { id: Some(SmolStr::new(agent.as_str())), state, ..Reply::default() })
 }
 
@@ -166,14 +169,14 @@ pub(super) fn join(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Rule
     if !is_there(d, agent) {
         return Ok(());
     }
-    if channel_of(d, name)?.state_of(agent) == Some(turn::State::Offline) {
+    if channel_of(&d.world, name)?.state_of(agent) == Some(turn::State::Offline) {
         d.move_turn(name, agent, &turn::Event::AgentStarts, Caller::SYSTEM)?;
     }
-    let channel = channel_of(d, name)?;
+    let channel = channel_of(&d.world, name)?;
     if channel.expected.contains(agent) && channel.state_of(agent) == Some(turn::State::Idle) {
         d.move_turn(name, agent, &turn::Event::Assigned, Caller::SYSTEM)?;
         // Whoever rested because it was alone is not alone any more, unless there is nothing to talk about.
-        if channel_of(d, name)?.ring.contains(agent) {
+        if channel_of(&d.world, name)?.ring.contains(agent) {
             rejoin_resting(d, name)?;
         }
     }
@@ -197,7 +200,7 @@ pub(crate) fn remove_member(d: &mut Draft, name: &ChannelName, agent: &AgentName
 /// Out of the ring, and what it is saying is ended.
 fn leave(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
     if matches!(
-        channel_of(d, name)?.state_of(agent),
+        channel_of(&d.world, name)?.state_of(agent),
         Some(turn::State::Queued | turn::State::Active | turn::State::Waiting)
     ) {
         d.move_turn(name, agent, &turn::Event::RemovedFromChannel, Caller::SYSTEM)?;
@@ -239,7 +242,7 @@ fn say(d: &mut Draft, name: &ChannelName, agent: Option<&AgentName>, text: &str)
             InterruptBehaviour::Inject | InterruptBehaviour::Parallel => pass_on(d, name, &holder, number),
             InterruptBehaviour::Interrupt => {
                 d.rule(Rule::TurnInterrupted);
-                let wait_seconds = channel_of(d, name)?.wait_seconds(&holder);
+                let wait_seconds = channel_of(&d.world, name)?.wait_seconds(&holder);
                 let event = turn::Event::Interrupt { at: d.at(), wait_seconds, mode };
                 d.move_turn(name, &holder, &event, Caller::SYSTEM)?;
             }
@@ -274,7 +277,7 @@ pub(super) fn told(d: &mut Draft, seat: &Seat, number: u64, heard: bool) {
 
 /// A message that comes into a room that rests lets it go on.
 fn wake(d: &mut Draft, name: &ChannelName) -> Ruled {
-    let channel = channel_of(d, name)?;
+    let channel = channel_of(&d.world, name)?;
     if channel.rests {
         d.rule(Rule::RoomWoken);
         d.emit(RoomRests { channel: name.clone(), rests: false });
@@ -287,7 +290,7 @@ fn wake(d: &mut Draft, name: &ChannelName) -> Ruled {
 
 /// Agents that rested alone take turns again.
 fn rejoin_resting(d: &mut Draft, name: &ChannelName) -> Ruled {
-    let channel = channel_of(d, name)?;
+    let channel = channel_of(&d.world, name)?;
     let there = |agent: &&AgentName| channel.state_of(agent) == Some(turn::State::Idle);
     let resting: Vec<AgentName> = channel.resting.iter().filter(there).cloned().collect();
     for agent in resting {
@@ -308,7 +311,7 @@ pub(super) fn announce_nobody(d: &mut Draft, name: &ChannelName) {
 
 pub(crate) fn post(d: &mut Draft, name: &ChannelName, text: &str) -> Result<Reply, Refusal> {
     open(d, name)?;
-    check_text(d, "text", Some(text))?;
+    check_text(&d.world, "text", Some(text))?;
     let text = text.trim();
     if text.is_empty() {
         return Err(Refusal::field("text", "a message must not be empty"));
@@ -336,7 +339,7 @@ pub(crate) fn post(d: &mut Draft, name: &ChannelName, text: &str) -> Result<Repl
 
 /// A member that reads has been given what it may know of.
 pub(crate) fn hear(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Result<Reply, Refusal> {
-    let channel = channel_of(d, name)?;
+    let channel = channel_of(&d.world, name)?;
     if channel.place(agent).is_none() {
         return Err(Refusal::new(404, "NOT_FOUND", format!("agent `{agent}` is not in `{name}`")));
     }
@@ -366,8 +369,8 @@ pub(crate) fn take_turn(
     let event = match word {
         TurnWord::Complete | TurnWord::Pass => Some(completes(d, name, agent, false)?),
         TurnWord::Wait { note, seconds } => {
-            check_text(d, "note", note.as_deref())?;
-            let wait_seconds = seconds.unwrap_or(channel_of(d, name)?.wait_seconds(agent));
+            check_text(&d.world, "note", note.as_deref())?;
+            let wait_seconds = seconds.unwrap_or(channel_of(&d.world, name)?.wait_seconds(agent));
             if wait_seconds == 0 {
                 return Err(Refusal::field("seconds", "must be at least one second"));
             }
@@ -399,8 +402,9 @@ pub(crate) fn take_turn(
             .map_err(|refusal| not_its_turn(d, name, agent, refusal))?;
         d.move_turn(name, agent, &event, by)?;
     }
-    let state =
-        channel_of(d, name)?.state_of(agent).map(|state| SmolStr::new(format!("turn.{}", state.name())));
+    let state = channel_of(&d.world, name)?
+        .state_of(agent)
+        .map(|state| SmolStr::new(format!("turn.{}", state.name())));
     Ok(Reply { id: Some(SmolStr::new(agent.as_str())), state, ..Reply::default() })
 }
 
@@ -435,7 +439,7 @@ fn holder_of(d: &Draft, name: &ChannelName) -> String {
 }
 
 fn completes(d: &Draft, name: &ChannelName, agent: &AgentName, auto: bool) -> Result<turn::Event, Refusal> {
-    Ok(turn::Event::TurnComplete { alone: channel_of(d, name)?.is_alone(agent), auto, ended_by: None })
+    Ok(turn::Event::TurnComplete { alone: channel_of(&d.world, name)?.is_alone(agent), auto, ended_by: None })
 }
 
 /// A person ends a turn, or takes one that waits away.
@@ -446,7 +450,7 @@ fn taken_away(
     state: turn::State,
     by: EndedBy,
 ) -> Result<turn::Event, Refusal> {
-    let alone = channel_of(d, name)?.is_alone(agent);
+    let alone = channel_of(&d.world, name)?.is_alone(agent);
     Ok(match state {
         turn::State::Waiting => turn::Event::HumanOverride { at: d.at(), to: turn::State::Queued },
         _ => turn::Event::TurnComplete { alone, auto: false, ended_by: Some(by) },
@@ -473,7 +477,7 @@ pub(crate) fn decide_in_room(
             Refusal::new(409, "NOT_YOUR_TURN", message).hint("whoever has the turn decides; wait for it")
         );
     }
-    check_text(d, "note", Some(note))?;
+    check_text(&d.world, "note", Some(note))?;
     if approve {
         let tip = d.task(&id)?.place.as_ref().and_then(|place| place.tip.clone());
         approve_by_person(d, &id, tip.as_ref(), note)?;
@@ -544,7 +548,7 @@ fn is_free(d: &Draft, name: &ChannelName, agent: &AgentName) -> bool {
 
 /// Somebody would speak, and only money keeps it from that: a person is asked, once.
 fn ask_for_money(d: &mut Draft, name: &ChannelName) -> Ruled {
-    let channel = channel_of(d, name)?;
+    let channel = channel_of(&d.world, name)?;
     if channel.current.is_some() || channel.rests || !d.world.fleet_running {
         return Ok(());
     }
@@ -582,7 +586,7 @@ pub(super) fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
         (0..count).filter_map(|step| channel.ring.get((start + step) % count).cloned()).collect();
     let (mut stalls, mut ending) = (false, true);
     for agent in round {
-        let channel = channel_of(d, name)?;
+        let channel = channel_of(&d.world, name)?;
         if channel.state_of(&agent) != Some(turn::State::Queued) {
             continue;
         }
@@ -603,7 +607,7 @@ pub(super) fn grant_next(d: &mut Draft, name: &ChannelName) -> Ruled {
         let event = turn::Event::TurnGranted { at: d.at(), timeout_seconds };
         return d.move_turn(name, &agent, &event, Caller::SYSTEM).map(drop);
     }
-    let channel = channel_of(d, name)?;
+    let channel = channel_of(&d.world, name)?;
     if stalls && (!channel.stalled || (channel.ending && !ending)) {
         d.rule(Rule::RoomStalls);
         d.emit(RoomStalls { channel: name.clone(), ending });
@@ -619,10 +623,10 @@ pub(super) fn settle_rooms(d: &mut Draft) -> Ruled {
     let mut names = names;
     names.sort_by_cached_key(|name| d.world.channel(name).map_or(0, |room| room.granted));
     for name in names {
-        if channel_of(d, &name)?.stalled {
+        if channel_of(&d.world, &name)?.stalled {
             grant_next(d, &name)?;
         }
-        if let Some(holder) = channel_of(d, &name)?.current.clone() {
+        if let Some(holder) = channel_of(&d.world, &name)?.current.clone() {
             go_on(d, &name, &holder)?;
         }
         ask_for_money(d, &name)?;
@@ -639,7 +643,7 @@ pub(super) fn notify(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ru
         return Ok(());
     }
     // There is nothing that it could say something to.
-    if channel_of(d, name)?.unheard(agent).next().is_none() {
+    if channel_of(&d.world, name)?.unheard(agent).next().is_none() {
         d.rule(Rule::NothingToSay);
         let event = completes(d, name, agent, true)?;
         return d.move_turn(name, agent, &event, Caller::SYSTEM).map(drop);
@@ -712,7 +716,7 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
 /// The last message of a hosted agent is posted for it, if it posted nothing by itself.
 fn spoken(d: &mut Draft, name: &ChannelName, agent: &AgentName, text: &str) -> Ruled {
     let ends = post_for(d, name, agent, text)?;
-    if ends || channel_of(d, name)?.about.ends == TurnEnd::Reply {
+    if ends || channel_of(&d.world, name)?.about.ends == TurnEnd::Reply {
         return ends_by_reply(d, name, agent);
     }
     Ok(())
@@ -722,7 +726,7 @@ fn spoken(d: &mut Draft, name: &ChannelName, agent: &AgentName, text: &str) -> R
 fn post_for(d: &mut Draft, name: &ChannelName, agent: &AgentName, text: &str) -> Result<bool, Refusal> {
     let (ends, text) = without(text.trim().to_owned(), Word::TurnComplete);
     let (passes, text) = without(text, Word::Pass);
-    if !channel_of(d, name)?.posted && !text.is_empty() {
+    if !channel_of(&d.world, name)?.posted && !text.is_empty() {
         d.rule(Rule::ReplyPosted);
         let limit = d.world.config.limits.text_bytes;
         say(d, name, Some(agent), cut(&text, limit))?;
@@ -819,7 +823,7 @@ fn expect_silence(d: &mut Draft, name: &ChannelName) {
 pub(super) fn silent(d: &mut Draft, name: &ChannelName) -> Ruled {
     let holder = d.world.channel(name).and_then(|channel| channel.current.clone());
     let Some(agent) = holder else { return Ok(()) };
-    if channel_of(d, name)?.state_of(&agent) != Some(turn::State::Active) {
+    if channel_of(&d.world, name)?.state_of(&agent) != Some(turn::State::Active) {
         return Ok(());
     }
     d.rule(Rule::SilenceDetected);

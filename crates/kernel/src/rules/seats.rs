@@ -4,7 +4,8 @@ use machines::names::{EffectId, RequestId};
 use smol_str::SmolStr;
 
 use super::Rule;
-use super::outcome::{describe, tried};
+use super::excerpts::describe;
+use super::outcome::tried;
 use super::service::{Away, begins, probe_succeeded, service_away};
 use super::{architect, rooms};
 use crate::budget;

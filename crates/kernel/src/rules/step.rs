@@ -8,11 +8,13 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::budgets::ask_budget;
-use super::claim::{first_line, unreserve};
+use super::excerpts::describe;
+use super::excerpts::first_line;
 use super::fleet::fill_place;
+use super::leases::unreserve;
 use super::main_tests::{gate_in_doubt, tree_not_made};
 use super::next::wake;
-use super::outcome::{describe, done, tip_moved};
+use super::outcome::{done, tip_moved};
 use super::release::{ask_person, block, enter_approval, fail_run, pause_run, quit_step, release};
 use super::service::{Away, outage, probe_succeeded};
 use crate::command::{Happened, RedBy, Refusal, Reply, StepFailure, Usage};
@@ -23,7 +25,7 @@ use crate::event::{
     Charged, NoteLeft, RunNoted, SessionRenewed, SessionUsed, StepCompared, StepRetried, ToolAudited,
     TreeStands, WorkerLost,
 };
-use crate::handle::fnv;
+use crate::hash::fnv;
 use crate::probe::Probe;
 use crate::words::StepEnding;
 use crate::world::{AskedCall, CALL_BYTES_MAX, Holder, TOOL_NOT_ALLOWED, call_digest};

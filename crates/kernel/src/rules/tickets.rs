@@ -11,14 +11,14 @@ use super::landing::unqueue;
 use super::people::{canceled, landing_is_written};
 use super::proposals::brought;
 use super::release::{block, pause_run, release};
+use crate::checks::check_dependencies;
 use crate::command::{Actor, Refusal, SeenTicket};
-use crate::dispatch::check_dependencies;
 use crate::draft::{Draft, Ruled};
 use crate::effect::Effect;
 use crate::event::{
     DependencyAdded, DependencyRemoved, NoteLeft, TaskAdded, TaskEdited, TicketGone, TicketNames, TicketSeen,
 };
-use crate::handle::fnv;
+use crate::hash::fnv;
 use crate::words::{CommentKind, EffectEnd};
 
 pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
@@ -84,7 +84,7 @@ pub(super) fn open_ticket(
     if d.world.tasks.contains_key(&id) {
         return Err(Refusal::new(409, "EXISTS", format!("there is a task `{id}` already")));
     }
-    check_dependencies(d, &id, &ticket.depends_on)?;
+    check_dependencies(&d.world, &id, &ticket.depends_on)?;
     let proposed = brought(d, name);
     d.emit(TaskAdded {
         id: id.clone(),
@@ -142,7 +142,7 @@ pub(super) fn ticket_changed(d: &mut Draft, id: &TaskId, ticket: &SeenTicket) ->
         d.emit(NoteLeft { id: id.clone(), note });
     }
     if waiting && old != *new {
-        check_dependencies(d, id, new)?;
+        check_dependencies(&d.world, id, new)?;
         for on in old.iter().filter(|on| !new.contains(on)) {
             d.emit(DependencyRemoved { id: id.clone(), on: on.clone() });
         }
