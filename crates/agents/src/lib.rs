@@ -10,6 +10,7 @@
 pub mod claude;
 pub mod codex;
 mod command;
+mod json;
 mod prompt_kind;
 pub mod script;
 mod transcript;

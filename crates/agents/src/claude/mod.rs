@@ -6,10 +6,16 @@
 
 mod reader;
 pub mod replay;
+mod wire;
 
 use super::{Adapter, AgentError, Input, Launch, Login, Order, PromptKind, Reader, Stdin};
-use serde_json::{Value, json};
+use crate::json::fit;
+use serde_json::{Map, Value, json};
 use std::path::Path;
+use wire::{
+    Answer, AnswerFields, ControlRequest, Hook, HookInput, HookOutput, Hooks, Line, OwnRequest, Permission,
+    Sent,
+};
 
 /// The variables by which the program gets its credentials.
 const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"];
@@ -221,44 +227,42 @@ fn mcp_servers(adj: &str) -> String {
 
 /// The first line: a hook for every call, and notes of what came of each.
 fn initialize() -> Input {
-    let note = |id: &str| json!([{ "matcher": null, "hookCallbackIds": [id], "timeout": NOTE_SECONDS }]);
-    let ask = json!([{
-        "matcher": null,
-        "hookCallbackIds": ["pre"],
-        "timeout": QUESTION_SECONDS,
-        "onFailure": "block",
-    }]);
-    let hooks =
-        json!({ "PreToolUse": ask, "PostToolUse": note("post"), "PostToolUseFailure": note("failure") });
-    control("initialize", json!({ "subtype": "initialize", "hooks": hooks }))
+    let hook =
+        |id, timeout, on_failure| [Hook { matcher: None, hook_callback_ids: [id], timeout, on_failure }];
+    let hooks = Hooks {
+        pre_tool_use: hook("pre", QUESTION_SECONDS, Some("block")),
+        post_tool_use: hook("post", NOTE_SECONDS, None),
+        post_tool_use_failure: hook("failure", NOTE_SECONDS, None),
+    };
+    control("initialize", OwnRequest::Initialize { hooks })
 }
 
 /// A request of ours; its id is that of the request too.
-fn control(id: &str, request: Value) -> Input {
-    let line = json!({ "type": "control_request", "request_id": id, "request": request });
-    Input { id: id.to_owned(), text: format!("{line}\n") }
-}
-
-/// An answer to a request of the program.
-fn response(request: &str, answer: &Value) -> String {
-    let response = json!({ "subtype": "success", "request_id": request, "response": answer });
-    format!("{}\n", json!({ "type": "control_response", "response": response }))
+fn control(id: &str, request: OwnRequest) -> Input {
+    Input { id: id.to_owned(), text: Sent::ControlRequest { request_id: id, request }.line() }
 }
 
 /// Yes or no to a call, in the form in which it was asked.
-fn decision(question: &Question, allow: bool, note: &str) -> Value {
-    if question.hook {
-        let decision = if allow { "allow" } else { "deny" };
-        return json!({ "hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": decision,
-            "permissionDecisionReason": note,
-        }});
-    }
-    if allow {
-        return json!({ "behavior": "allow", "updatedInput": question.input });
-    }
-    json!({ "behavior": "deny", "message": note })
+fn response(question: &Question, allow: bool, note: &str) -> String {
+    let response = match (question.hook, allow) {
+        (true, allow) => AnswerFields::Hook {
+            output: HookOutput {
+                hook_event_name: "PreToolUse",
+                permission_decision: if allow { "allow" } else { "deny" },
+                permission_decision_reason: note,
+            },
+        },
+        (false, true) => AnswerFields::Permission(Permission::Allow { updated_input: &question.input }),
+        (false, false) => AnswerFields::Permission(Permission::Deny { message: note }),
+    };
+    let response = Answer::Success { request_id: &question.request, response };
+    Sent::ControlResponse { response }.line()
+}
+
+/// The answer to a note: the program goes on.
+fn noted(request: &str) -> String {
+    let response = AnswerFields::Noted { go_on: true };
+    Sent::ControlResponse { response: Answer::Success { request_id: request, response } }.line()
 }
 
 /// A request of the program that waits for yes or no.
@@ -267,7 +271,7 @@ struct Question {
     request: String,
     call: String,
     tool: String,
-    input: serde_json::Map<String, Value>,
+    input: Map<String, Value>,
     /// Asked by our hook, and not by the program's own rules.
     hook: bool,
 }
@@ -287,34 +291,27 @@ enum Request {
     },
 }
 
-fn text(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
-}
-
-/// Reads a `control_request`.
-fn request(message: &Value) -> Option<Request> {
-    let id = text(&message["request_id"])?;
-    let asked = &message["request"];
-    let input = &asked["input"];
-    Some(match asked["subtype"].as_str()? {
-        "hook_callback" if input["hook_event_name"] == "PreToolUse" => Request::Question(Question {
-            call: text(&asked["tool_use_id"])
-                .or_else(|| text(&input["tool_use_id"]))
-                .unwrap_or_else(|| id.clone()),
-            tool: text(&input["tool_name"]).unwrap_or_default(),
-            input: input["tool_input"].as_object().cloned().unwrap_or_default(),
-            hook: true,
-            request: id,
-        }),
-        "hook_callback" => Request::Note {
-            call: text(&input["tool_use_id"]),
-            millis: input["duration_ms"].as_u64(),
-            request: id,
-        },
+/// Tells what a `control_request` asks. Nothing if it cannot be answered, or does not say what it is.
+fn request(message: ControlRequest) -> Option<Request> {
+    let (id, asked) = (message.request_id?, message.request);
+    Some(match asked.subtype?.as_str() {
+        "hook_callback" => {
+            let input: HookInput = fit(Value::Object(asked.input));
+            match input.hook_event_name == "PreToolUse" {
+                true => Request::Question(Question {
+                    call: asked.tool_use_id.or(input.tool_use_id).unwrap_or_else(|| id.clone()),
+                    tool: input.tool_name,
+                    input: input.tool_input,
+                    hook: true,
+                    request: id,
+                }),
+                false => Request::Note { call: input.tool_use_id, millis: input.duration_ms, request: id },
+            }
+        }
         "can_use_tool" => Request::Question(Question {
-            call: text(&asked["tool_use_id"]).unwrap_or_else(|| id.clone()),
-            tool: text(&asked["tool_name"]).unwrap_or_default(),
-            input: input.as_object().cloned().unwrap_or_default(),
+            call: asked.tool_use_id.unwrap_or_else(|| id.clone()),
+            tool: asked.tool_name,
+            input: asked.input,
             hook: false,
             request: id,
         }),
@@ -324,22 +321,19 @@ fn request(message: &Value) -> Option<Request> {
 
 /// What is answered to a request that we never offered.
 fn unsupported(request: &str) -> String {
-    let response = json!({ "subtype": "error", "request_id": request, "error": "not supported" });
-    format!("{}\n", json!({ "type": "control_response", "response": response }))
+    Sent::ControlResponse { response: Answer::Error { request_id: request, error: "not supported" } }.line()
 }
 
 /// Refuses what a line asks, for a keeper whose server is gone.
 pub(super) fn deny(line: &[u8], reason: &str) -> Option<Vec<u8>> {
-    let message: Value = match serde_json::from_slice(line) {
-        Ok(message) => message,
+    let message = match serde_json::from_slice(line) {
+        Ok(Line::ControlRequest(message)) => message,
+        Ok(_) => return None,
         Err(_) => return deny_cut(line, reason).map(|(_, answer)| answer.into_bytes()),
     };
-    if message["type"] != "control_request" {
-        return None;
-    }
-    let answer = match request(&message)? {
-        Request::Question(question) => response(&question.request, &decision(&question, false, reason)),
-        Request::Note { request, .. } => response(&request, &json!({ "continue": true })),
+    let answer = match request(message)? {
+        Request::Question(question) => response(&question, false, reason),
+        Request::Note { request, .. } => noted(&request),
         Request::Other { request } => unsupported(&request),
     };
     Some(answer.into_bytes())
@@ -356,13 +350,13 @@ fn deny_cut(line: &[u8], reason: &str) -> Option<(String, String)> {
     let asked = text.contains("\"type\":\"control_request\"");
     let request = after("request_id").filter(|_| asked)?;
     if after("callback_id").is_some_and(|callback| callback != "pre") {
-        let answer = response(&request, &json!({ "continue": true }));
+        let answer = noted(&request);
         return Some((request, answer));
     }
     let hook = after("subtype")? == "hook_callback";
     let (call, tool) = (String::new(), String::new());
     let question = Question { request: request.clone(), call, tool, input: Default::default(), hook };
-    let answer = response(&request, &decision(&question, false, reason));
+    let answer = response(&question, false, reason);
     Some((request, answer))
 }
 

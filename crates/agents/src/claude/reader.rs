@@ -8,12 +8,15 @@ use super::super::{
     Ended, Exit, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Reason, Said, Silence, Spent,
     StopReason, TEXT_BYTES_MAX, inside, keep_error, micros, not_understood, said_done, shortened,
 };
-use super::{Question, Request, control, decision, deny_cut, request, response, unsupported};
+use super::wire::{
+    ApiRetry, AssistantLine, ControlRequest, ControlResponse, Lifecycle, Line, OwnRequest, ResultLine, Sent,
+    StreamEvent, SystemLine, TokenUsage, ToolOutput, UserLine, UserMessage,
+};
+use super::{Question, Request, control, deny_cut, noted, request, response, unsupported};
 use kernel::Millis;
 use kernel::command::{StepFailure, Usage};
 use kernel::config::Micros;
 use machines::run::{ToolCall, ToolStatus};
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +54,7 @@ pub(super) struct Claude {
     meter: Meter,
     started: bool,
     /// A result has come and nothing has begun after it.
-    result: Option<Value>,
+    result: Option<ResultLine>,
     /// What kind of error the program's own message about it names.
     error_kind: Option<String>,
     resets_at: Option<Millis>,
@@ -94,11 +97,12 @@ struct Meter {
 }
 
 impl Meter {
-    fn see(&mut self, id: &str, usage: &Value) {
-        let count = |name: &str| usage[name].as_u64().unwrap_or(0);
-        let input =
-            count("input_tokens") + count("cache_creation_input_tokens") + count("cache_read_input_tokens");
-        let output = count("output_tokens");
+    fn see(&mut self, id: &str, usage: &TokenUsage) {
+        let input = usage
+            .input_tokens
+            .saturating_add(usage.cache_creation_input_tokens)
+            .saturating_add(usage.cache_read_input_tokens);
+        let output = usage.output_tokens;
         if self.messages.len() < OPEN_CALLS_MAX * 10 || self.messages.contains_key(id) {
             let seen = self.messages.entry(id.to_owned()).or_default();
             *seen = (seen.0.max(input), seen.1.max(output));
@@ -108,49 +112,53 @@ impl Meter {
     /// What a turn reports: its message's tokens, and the price of a result that came before it.
     fn turn(&mut self, id: &str) -> Usage {
         let (input_tokens, output_tokens) = self.messages.get(id).copied().unwrap_or_default();
-        self.reported.0 += input_tokens;
-        self.reported.1 += output_tokens;
+        add(&mut self.reported, (input_tokens, output_tokens));
         Usage { cost: Some(std::mem::take(&mut self.cost)), input_tokens, output_tokens }
     }
 
     /// A result names what its prompt has cost. Where it says so itself, that is the price. Else the total is compared
     /// with the one before it: some versions begin with what the session has cost so far, others with nothing, and
     /// what the process itself said at its start tells which.
-    fn result(&mut self, result: &Value) {
+    fn result(&mut self, result: &ResultLine) {
         (self.open, self.asking) = (false, false);
-        let total = result["total_cost_usd"].as_f64();
+        let total = result.total_cost_usd;
         let before = self.total_usd;
         self.total_usd = total.unwrap_or(before);
-        let since = match result["model_usage_since_last_result"].as_object() {
+        let since = match &result.model_usage_since_last_result {
             Some(models) => {
-                for usage in models.values() {
-                    let count = |name: &str| usage[name].as_u64().unwrap_or(0);
-                    self.named.0 += count("inputTokens")
-                        + count("cacheReadInputTokens")
-                        + count("cacheCreationInputTokens");
-                    self.named.1 += count("outputTokens");
+                for usage in &models.0 {
+                    let input = usage
+                        .input_tokens
+                        .saturating_add(usage.cache_read_input_tokens)
+                        .saturating_add(usage.cache_creation_input_tokens);
+                    add(&mut self.named, (input, usage.output_tokens));
                 }
-                let prices: Option<Vec<f64>> =
-                    models.values().map(|usage| usage["costUSD"].as_f64()).collect();
+                let prices: Option<Vec<f64>> = models.0.iter().map(|usage| usage.cost_usd).collect();
                 prices.map(|prices| prices.iter().sum())
             }
             None => total.map(|total| if total >= before { total - before } else { total }),
         };
         match since {
-            Some(usd) => self.cost += micros(usd),
+            Some(usd) => self.cost = self.cost.saturating_add(micros(usd)),
             None => self.unpriced = true,
         }
     }
 
     /// What no turn has reported.
     fn rest(&self) -> Usage {
-        let metered = self.messages.values().fold((0, 0), |sum, used| (sum.0 + used.0, sum.1 + used.1));
+        let mut metered = (0, 0);
+        self.messages.values().for_each(|used| add(&mut metered, *used));
         Usage {
             cost: (!self.open && !self.asking && !self.unpriced).then_some(self.cost),
             input_tokens: metered.0.max(self.named.0).saturating_sub(self.reported.0),
             output_tokens: metered.1.max(self.named.1).saturating_sub(self.reported.1),
         }
     }
+}
+
+/// Adds input and output tokens. What the program names has no limit, and a sum has.
+fn add(sum: &mut (u64, u64), more: (u64, u64)) {
+    *sum = (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1));
 }
 
 impl Claude {
@@ -204,13 +212,9 @@ impl Claude {
     }
 
     fn user_message(&self, id: &str, text: &str) -> Input {
-        let message = json!({
-            "type": "user",
-            "message": { "role": "user", "content": text },
-            "parent_tool_use_id": null,
-            "uuid": self.uuid(id),
-        });
-        Input { id: id.to_owned(), text: format!("{message}\n") }
+        let message = UserMessage { role: "user", content: text };
+        let line = Sent::User { message, parent_tool_use_id: None, uuid: self.uuid(id) };
+        Input { id: id.to_owned(), text: line.line() }
     }
 
     /// The same for the same message of the same start of the program, and for no other: a program that has seen an id
@@ -221,50 +225,47 @@ impl Claude {
         format!("{}-{}-4{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32])
     }
 
-    fn read(&mut self, message: &Value, out: &mut Vec<Said>) {
-        // Lines of a subagent: they are paid for and shown, but they are no turn of the run.
-        let main = message["parent_tool_use_id"].is_null();
-        match message["type"].as_str().unwrap_or_default() {
-            "control_response" => self.control_response(&message["response"], out),
-            "control_request" => self.control_request(message, out),
-            "system" => self.system(message, out),
-            "stream_event" if main => self.stream_event(&message["event"], out),
-            "assistant" => self.assistant(message, main, out),
-            "user" => self.user(message, out),
-            "result" => self.take_result(message, out),
-            "command_lifecycle" => self.lifecycle(message, out),
-            "rate_limit_event" => {
-                let info = &message["rate_limit_info"];
-                if info["status"] == "rejected" {
-                    self.resets_at = info["resetsAt"].as_i64().map(|seconds| seconds * 1000);
-                }
+    fn read(&mut self, line: Line, out: &mut Vec<Said>) {
+        match line {
+            Line::ControlResponse(reply) => self.control_response(&reply, out),
+            Line::ControlRequest(message) => self.control_request(message, out),
+            Line::System(line) => self.system(line, out),
+            // Lines of a subagent: they are paid for and shown, but they are no turn of the run.
+            Line::StreamEvent(line) if line.parent_tool_use_id.is_none() => {
+                self.stream_event(line.event, out);
             }
-            // New kinds of line come often, and mean nothing to us.
-            _ => {}
+            Line::Assistant(line) => self.assistant(line, out),
+            Line::User(line) => self.user(&line, out),
+            Line::Result(result) => self.take_result(result, out),
+            Line::Lifecycle(line) => self.lifecycle(&line, out),
+            Line::RateLimit(limit) if limit.status == "rejected" => {
+                self.resets_at = limit.resets_at.map(|seconds| seconds.saturating_mul(1000));
+            }
+            Line::StreamEvent(_) | Line::RateLimit(_) | Line::Unknown => {}
         }
     }
 
-    fn control_response(&mut self, reply: &Value, out: &mut Vec<Said>) {
-        match reply["request_id"].as_str() {
+    fn control_response(&mut self, reply: &ControlResponse, out: &mut Vec<Said>) {
+        match reply.request_id.as_deref() {
             Some("initialize") if !self.started => {
                 self.started = true;
-                let refused = reply["subtype"] != "success" || reply["response"]["hooks_applied"] == false;
+                let refused = reply.subtype != "success" || reply.response.hooks_applied == Some(false);
                 if refused {
                     return self.stop(StopReason::NotGated, out);
                 }
-                if reply["response"]["hook_on_failure_supported"] != true {
+                if reply.response.hook_on_failure_supported != Some(true) {
                     // Then what the hook cannot decide falls to the program's own rules, which refuse what is not safe.
                     self.notice(
                         "this version of claude is old: a newer one blocks calls that cannot be asked for",
                         out,
                     );
                 }
-                self.send(control("cost", json!({ "subtype": "get_session_cost" })), out);
+                self.send(control("cost", OwnRequest::GetSessionCost), out);
                 let prompt = self.user_message("prompt", &self.prompt);
                 self.send(prompt, out);
             }
             Some("cost") => {
-                if let Some(usd) = reply["response"]["text"].as_str().and_then(total_cost) {
+                if let Some(usd) = reply.response.text.as_deref().and_then(total_cost) {
                     self.meter.total_usd = usd;
                 }
             }
@@ -273,7 +274,7 @@ impl Claude {
         }
     }
 
-    fn control_request(&mut self, message: &Value, out: &mut Vec<Said>) {
+    fn control_request(&mut self, message: ControlRequest, out: &mut Vec<Said>) {
         match request(message) {
             Some(Request::Question(question)) => {
                 self.know(&question.call, &question.tool);
@@ -290,7 +291,7 @@ impl Claude {
                 {
                     self.millis.insert(call, millis);
                 }
-                let text = response(&request, &json!({ "continue": true }));
+                let text = noted(&request);
                 self.acknowledge(&request, text, out);
             }
             Some(Request::Other { request }) => {
@@ -315,7 +316,7 @@ impl Claude {
         if about.len() > TEXT_BYTES_MAX {
             // What cannot be looked at whole is not allowed: the part that is left out is where it would hide.
             let note = format!("the call is longer than {TEXT_BYTES_MAX} bytes and cannot be examined");
-            let text = response(&question.request, &decision(&question, false, &note));
+            let text = response(&question, false, &note);
             self.acknowledge(&question.request.clone(), text, out);
             return self.notice(format!("{}: {note}", question.tool), out);
         }
@@ -340,45 +341,43 @@ impl Claude {
         inside(&self.tree, &about)
     }
 
-    fn system(&mut self, message: &Value, out: &mut Vec<Said>) {
-        match message["subtype"].as_str().unwrap_or_default() {
-            "init" => {
-                if let Some(servers) = message["mcp_servers"].as_array() {
-                    for server in servers.iter().filter(|server| server["status"] != "connected") {
-                        let name = server["name"].as_str().unwrap_or_default();
-                        self.notice(format!("MCP server `{name}` is not connected"), out);
-                    }
+    fn system(&mut self, line: SystemLine, out: &mut Vec<Said>) {
+        match line {
+            SystemLine::Init(init) => {
+                for server in init.mcp_servers.iter().filter(|server| server.status != "connected") {
+                    self.notice(format!("MCP server `{}` is not connected", server.name), out);
                 }
             }
-            "status" if message["status"] == "requesting" => {
+            SystemLine::Status(status) if status.status == "requesting" => {
                 self.meter.asking = !self.meter.failing;
                 self.result = None;
             }
-            "api_retry" => {
-                // The message that was being written is given up. What it has brought stays a turn.
-                self.turn(out);
-                (self.meter.asking, self.meter.failing) = (false, true);
-                let what = message["error"].as_str().unwrap_or("unknown").to_owned();
-                if what == "authentication_failed" {
-                    self.stop(StopReason::NotAuthenticated, out);
-                }
-                // Longer than we would wait by ourselves: the service said so.
-                self.retry_after = message["retry_delay_ms"].as_u64();
-                out.push(Said::Retry {
-                    status: message["error_status"].as_u64().and_then(|status| u16::try_from(status).ok()),
-                    attempt: message["attempt"].as_u64().unwrap_or(0) as u32,
-                    delay_ms: message["retry_delay_ms"].as_u64().unwrap_or(0),
-                    what,
-                });
-            }
-            "permission_denied" | "model_fallback" | "informational" | "notification" => {
-                let text = message["message"].as_str().or_else(|| message["content"].as_str());
-                if let Some(text) = text {
+            SystemLine::ApiRetry(retry) => self.api_retry(retry, out),
+            SystemLine::Notice(notice) => {
+                if let Some(text) = notice.message.or(notice.content) {
                     self.notice(text, out);
                 }
             }
-            _ => {}
+            SystemLine::Status(_) | SystemLine::Unknown => {}
         }
+    }
+
+    fn api_retry(&mut self, retry: ApiRetry, out: &mut Vec<Said>) {
+        // The message that was being written is given up. What it has brought stays a turn.
+        self.turn(out);
+        (self.meter.asking, self.meter.failing) = (false, true);
+        let what = retry.error.unwrap_or_else(|| "unknown".to_owned());
+        if what == "authentication_failed" {
+            self.stop(StopReason::NotAuthenticated, out);
+        }
+        // Longer than we would wait by ourselves: the service said so.
+        self.retry_after = retry.retry_delay_ms;
+        out.push(Said::Retry {
+            status: retry.error_status.and_then(|status| u16::try_from(status).ok()),
+            attempt: retry.attempt as u32,
+            delay_ms: retry.retry_delay_ms.unwrap_or(0),
+            what,
+        });
     }
 
     /// A model answers: the result that there may be is not the last, and a price is open.
@@ -387,30 +386,29 @@ impl Claude {
         self.result = None;
     }
 
-    fn stream_event(&mut self, event: &Value, out: &mut Vec<Said>) {
-        match event["type"].as_str().unwrap_or_default() {
-            "message_start" => {
+    fn stream_event(&mut self, event: StreamEvent, out: &mut Vec<Said>) {
+        match event {
+            StreamEvent::MessageStart(start) => {
                 self.turn(out);
                 self.begin();
-                let id = event["message"]["id"].as_str().unwrap_or_default();
-                self.meter.see(id, &event["message"]["usage"]);
-                self.message = Some(Message { id: id.to_owned(), ..Message::default() });
+                self.meter.see(&start.message.id, &start.message.usage);
+                self.message = Some(Message { id: start.message.id, ..Message::default() });
                 self.streaming = true;
             }
-            "message_delta" => {
+            StreamEvent::MessageDelta(delta) => {
                 if let Some(id) = self.current_message() {
-                    self.meter.see(&id, &event["usage"]);
+                    self.meter.see(&id, &delta.usage);
                 }
             }
-            "message_stop" => self.turn(out),
+            StreamEvent::MessageStop => self.turn(out),
             // What it thinks, and how it writes its calls, is the model's own.
-            "content_block_delta" if event["delta"]["type"] == "text_delta" => {
-                if let Some(text) = event["delta"]["text"].as_str().filter(|text| !text.is_empty()) {
+            StreamEvent::BlockDelta(delta) if delta.kind == "text_delta" => {
+                if let Some(text) = delta.text.filter(|text| !text.is_empty()) {
                     self.written = self.current_message();
-                    out.push(Said::Token(shortened(text, TEXT_BYTES_MAX)));
+                    out.push(Said::Token(shortened(&text, TEXT_BYTES_MAX)));
                 }
             }
-            _ => {}
+            StreamEvent::BlockDelta(_) | StreamEvent::Unknown => {}
         }
     }
 
@@ -419,24 +417,23 @@ impl Claude {
         self.message.as_ref().map(|message| message.id.clone()).or_else(|| self.said_message.clone())
     }
 
-    fn assistant(&mut self, line: &Value, main: bool, out: &mut Vec<Said>) {
-        let message = &line["message"];
-        let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-        for call in blocks.iter().filter(|block| block["type"] == "tool_use") {
-            self.know(call["id"].as_str().unwrap_or_default(), call["name"].as_str().unwrap_or_default());
+    fn assistant(&mut self, line: AssistantLine, out: &mut Vec<Said>) {
+        let message = &line.message;
+        let texts = message.content.iter().filter_map(|block| block.text.as_deref());
+        for call in message.content.iter().filter(|block| block.kind == "tool_use") {
+            self.know(&call.id, &call.name);
         }
-        if line["is_api_error_message"] == true || message["model"] == "<synthetic>" {
+        if line.is_api_error_message == Some(true) || message.model == "<synthetic>" {
             self.turn(out);
-            self.error_kind = super::text(&line["error"]).or(self.error_kind.take());
+            self.error_kind = line.error.or(self.error_kind.take());
             // How the step ended says it too, and to people once is enough.
             out.extend(texts.map(|text| Said::Text(shortened(text, TEXT_BYTES_MAX))));
             return;
         }
-        let id = message["id"].as_str().unwrap_or_default();
+        let id = message.id.as_str();
         self.begin();
-        self.meter.see(id, &message["usage"]);
-        if !main {
+        self.meter.see(id, &message.usage);
+        if line.parent_tool_use_id.is_some() {
             for text in texts {
                 self.notice(format!("subagent: {text}"), out);
             }
@@ -457,18 +454,18 @@ impl Claude {
             self.turn(out);
         }
         let current = self.message.get_or_insert_with(|| Message { id: id.to_owned(), ..Message::default() });
-        for block in blocks {
-            match block["type"].as_str().unwrap_or_default() {
+        for block in message.content.iter() {
+            match block.kind.as_str() {
                 "text" => {
-                    let text = shortened(block["text"].as_str().unwrap_or_default(), TEXT_BYTES_MAX);
+                    let text = shortened(block.text.as_deref().unwrap_or_default(), TEXT_BYTES_MAX);
                     out.push(Said::Text(text.clone()));
                     current.texts.push(text);
                 }
                 "tool_use" if current.calls.len() < OPEN_CALLS_MAX => {
                     let call = ToolCall {
-                        id: block["id"].as_str().unwrap_or_default().into(),
-                        tool: block["name"].as_str().unwrap_or_default().into(),
-                        input: block["input"].as_object().cloned().unwrap_or_default(),
+                        id: block.id.as_str().into(),
+                        tool: block.name.as_str().into(),
+                        input: block.input.clone(),
                         output: None,
                         duration: None,
                         status: ToolStatus::Pending,
@@ -507,10 +504,9 @@ impl Claude {
         }
     }
 
-    fn user(&mut self, line: &Value, out: &mut Vec<Said>) {
-        let Some(blocks) = line["message"]["content"].as_array() else { return };
-        for block in blocks.iter().filter(|block| block["type"] == "tool_result") {
-            let call = block["tool_use_id"].as_str().unwrap_or_default();
+    fn user(&mut self, line: &UserLine, out: &mut Vec<Said>) {
+        for block in line.message.content.iter().filter(|block| block.kind == "tool_result") {
+            let call = block.tool_use_id.as_str();
             // Somebody else has answered it; the question is not asked any more.
             self.held.retain(|question| question.call != call);
             self.turn(out);
@@ -518,39 +514,35 @@ impl Claude {
             out.push(Said::ToolResult {
                 call: call.into(),
                 tool: self.tools.remove(call).unwrap_or_default(),
-                ok: block["is_error"] != true,
-                output: shortened(&content_text(&block["content"]), TEXT_BYTES_MAX),
+                ok: block.is_error != Some(true),
+                output: shortened(&output_text(&block.content), TEXT_BYTES_MAX),
                 millis: self.millis.remove(call).unwrap_or(0),
             });
         }
     }
 
-    fn take_result(&mut self, result: &Value, out: &mut Vec<Said>) {
+    fn take_result(&mut self, result: ResultLine, out: &mut Vec<Said>) {
         self.turn(out);
-        self.meter.result(result);
+        self.meter.result(&result);
         self.calls.clear();
-        if let Some(taken) = result["user_message_uuids"].as_array() {
-            for uuid in taken.iter().filter_map(Value::as_str) {
-                self.waiting.remove(uuid);
-            }
+        for uuid in result.user_message_uuids.iter().flatten() {
+            self.waiting.remove(uuid);
         }
-        if let Some(denied) = result["permission_denials"].as_array().filter(|denied| !denied.is_empty()) {
-            let refused = match denied.len() {
-                1 => "1 call was refused".to_owned(),
-                count => format!("{count} calls were refused"),
-            };
-            self.notice(refused, out);
+        match result.permission_denials.len() {
+            0 => {}
+            1 => self.notice("1 call was refused", out),
+            count => self.notice(format!("{count} calls were refused"), out),
         }
-        self.result = Some(result.clone());
+        self.result = Some(result);
         self.finish(out);
     }
 
-    fn lifecycle(&mut self, message: &Value, out: &mut Vec<Said>) {
-        let Some(uuid) = message["command_uuid"].as_str() else { return };
-        match message["state"].as_str() {
+    fn lifecycle(&mut self, line: &Lifecycle, out: &mut Vec<Said>) {
+        let Some(uuid) = &line.command_uuid else { return };
+        match line.state.as_str() {
             // A result of its own may follow the one that comes next.
-            Some("queued") if uuid != self.uuid("prompt") => drop(self.waiting.insert(uuid.to_owned())),
-            Some("completed" | "cancelled") => {
+            "queued" if *uuid != self.uuid("prompt") => drop(self.waiting.insert(uuid.clone())),
+            "completed" | "cancelled" => {
                 self.waiting.remove(uuid);
                 self.finish(out);
             }
@@ -566,17 +558,16 @@ impl Claude {
     }
 
     /// What a result comes to.
-    fn judge(&self, result: &Value, exit: &Exit) -> Ended {
+    fn judge(&self, result: &ResultLine, exit: &Exit) -> Ended {
         let usage = self.meter.rest();
-        let said = result["result"].as_str().unwrap_or_default();
-        let errors = result["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let first = errors.iter().find_map(Value::as_str).unwrap_or(said);
+        let said = result.result.as_str();
+        let mut errors = result.errors.iter().flatten().map(String::as_str);
+        let first = errors.clone().next().unwrap_or(said);
         let failed = |error: String, why| Ended::Failed { error: shortened(&error, 4096), why, usage };
         let spent = |what| Ended::Spent { what, said: self.last.clone(), usage };
-        let reason = result["terminal_reason"].as_str().unwrap_or_default();
-        let subtype = result["subtype"].as_str().unwrap_or_default();
+        let (reason, subtype) = (result.terminal_reason.as_str(), result.subtype.as_str());
 
-        if errors.iter().filter_map(Value::as_str).any(is_session_error) {
+        if errors.any(is_session_error) {
             return failed(first.to_owned(), StepFailure::Session);
         }
         match (reason, subtype) {
@@ -597,7 +588,8 @@ impl Claude {
             }
             _ => {}
         }
-        let good = result["is_error"] == false && subtype == "success" && matches!(reason, "" | "completed");
+        let good =
+            result.is_error == Some(false) && subtype == "success" && matches!(reason, "" | "completed");
         if good {
             // An exit code of its own says otherwise; whoever ended it after its last word does not.
             return match crate::failure_of(exit, "claude").filter(|_| exit.reason == Reason::Exited) {
@@ -608,14 +600,14 @@ impl Claude {
                 }
             };
         }
-        let status = result["api_error_status"].as_u64();
+        let status = result.api_error_status;
         let kind = self.error_kind.as_deref().unwrap_or_default();
         let away = match status {
             Some(408 | 429 | 500..=599) => true,
             Some(_) => false,
             // Without a status it is the network, unless the program says otherwise.
             None => {
-                reason == "api_error" && !result["api_error"].is_null()
+                reason == "api_error" && result.api_error.is_some()
                     || matches!(kind, "server_error" | "overloaded" | "rate_limit")
             }
         };
@@ -672,19 +664,16 @@ impl Reader for Claude {
         }
         // By what was sent and not by its id: a keeper that was alone has answered too.
         for line in text.lines() {
-            let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
-            if message["type"] == "control_response"
-                && let Some(request) = message["response"]["request_id"].as_str()
-            {
-                self.answered.insert(request.to_owned());
+            if let Ok(Line::ControlResponse(answer)) = serde_json::from_str(line) {
+                self.answered.extend(answer.request_id);
             }
         }
     }
 
     fn line(&mut self, line: &[u8], whole: bool) -> Vec<Said> {
         let mut out = Vec::new();
-        match serde_json::from_slice::<Value>(line) {
-            Ok(message) if whole => self.read(&message, &mut out),
+        match serde_json::from_slice(line) {
+            Ok(line) if whole => self.read(line, &mut out),
             _ => {
                 let note = "the call is too long to be examined";
                 if let Some((request, text)) = deny_cut(line, note) {
@@ -728,8 +717,7 @@ impl Reader for Claude {
 
     fn answer(&mut self, call: &str, allow: bool, note: &str) -> Option<Input> {
         let question = self.calls.get(call)?;
-        let (request, text) =
-            (question.request.clone(), response(&question.request, &decision(question, allow, note)));
+        let (request, text) = (question.request.clone(), response(question, allow, note));
         if !self.answered.insert(request) {
             return None;
         }
@@ -742,7 +730,7 @@ impl Reader for Claude {
         if self.finished || !self.started || !self.sent.insert(INTERRUPT.to_owned()) {
             return None;
         }
-        Some(control(INTERRUPT, json!({ "subtype": "interrupt" })))
+        Some(control(INTERRUPT, OwnRequest::Interrupt))
     }
 
     fn inject(&mut self, text: &str) -> Option<Input> {
@@ -789,14 +777,14 @@ fn reset_in_text(text: &str) -> Option<Millis> {
     (seconds > 1_000_000_000).then_some(seconds.checked_mul(1000)?)
 }
 
-/// What a tool gave back, as text.
-fn content_text(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            let texts = parts.iter().map(|part| part["text"].as_str().unwrap_or("[not text]"));
+/// The output of a tool as text.
+fn output_text(output: &ToolOutput) -> String {
+    match output {
+        ToolOutput::Text(text) => text.clone(),
+        ToolOutput::Parts(parts) => {
+            let texts = parts.iter().map(|part| part.text.as_deref().unwrap_or("[not text]"));
             texts.collect::<Vec<_>>().join("\n")
         }
-        _ => String::new(),
+        ToolOutput::Nothing => String::new(),
     }
 }

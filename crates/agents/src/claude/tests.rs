@@ -522,6 +522,119 @@ fn a_fresh_reader_sends_and_asks_nothing_again() {
     assert_eq!(third.answer("t1", true, ""), None);
 }
 
+/// The program names the calls that its own rules refused.
+#[test]
+fn a_result_tells_how_many_calls_were_refused() {
+    let told = |denials: &str| {
+        let line = format!(r#"{{"type":"result","subtype":"success","permission_denials":{denials}}}"#);
+        let said = say(&mut *at_work(), &line);
+        let notices = said.into_iter().filter_map(|said| match said {
+            Said::Notice(text) => Some(text),
+            _ => None,
+        });
+        notices.collect::<Vec<_>>()
+    };
+    assert_eq!(told(r#"[{"tool_name":"Bash"}]"#), ["1 call was refused"]);
+    assert_eq!(told(r#"[{"tool_name":"Bash"},null]"#), ["2 calls were refused"]);
+    for none in ["[]", "null", "7", "{}"] {
+        assert_eq!(told(none), [""; 0], "{none}");
+    }
+}
+
+#[test]
+fn the_output_of_a_tool_is_text_parts_or_nothing() {
+    let cases = [
+        (r#""plain""#, "plain"),
+        (
+            r#"[{"type":"text","text":"a"},{"type":"image"},"b",null]"#,
+            "a\n[not text]\n[not text]\n[not text]",
+        ),
+        ("null", ""),
+        ("7", ""),
+        (r#"{"text":"a"}"#, ""),
+    ];
+    for (content, expected) in cases {
+        let block =
+            format!(r#"{{"type":"tool_result","tool_use_id":"t","is_error":"true","content":{content}}}"#);
+        let line = format!(r#"{{"type":"user","message":{{"content":[7,null,{block}]}}}}"#);
+        let said = say(&mut *at_work(), &line);
+        // Only a plain `true` is an error.
+        assert!(
+            matches!(&said[..], [Said::ToolResult { call, ok: true, output, .. }] if call == "t" && output == expected),
+            "{content}: {said:?}"
+        );
+    }
+    assert_eq!(say(&mut *at_work(), r#"{"type":"user","message":{"content":"words"}}"#), []);
+}
+
+#[test]
+fn a_message_is_read_around_what_does_not_fit() {
+    let line = |content: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"m1","content":{content},"usage":{{"input_tokens":10.0,"cache_read_input_tokens":"7","output_tokens":18446744073709551615,"cache_creation_input_tokens":3}}}}}}"#
+        )
+    };
+    let words = |text: &str| [Said::Token(text.to_owned()), Said::Text(text.to_owned())];
+    let mut reader = at_work();
+    let odd = r#"[7,null,"x",{"type":"text","text":7},{"type":["text"],"text":null},{"type":"text","text":"good","citations":null},{"type":"tool_use","id":7,"name":null,"input":"ls"}]"#;
+    let said = say(&mut *reader, &line(odd));
+    let [token, text] = words("good");
+    assert_eq!(said, [token, Said::Text(String::new()), text]);
+    let said = say(&mut *reader, &event(r#"{"type":"message_stop"}"#));
+    let [Said::Turn { calls, usage, .. }] = &said[..] else { panic!("{said:?}") };
+    assert_eq!((calls.len(), calls[0].id.as_str(), calls[0].input.len()), (1, "", 0));
+    // A count that is not written as a whole number counts for nothing.
+    assert_eq!((usage.input_tokens, usage.output_tokens), (3, u64::MAX));
+    // Words that are no list of parts are none.
+    assert_eq!(say(&mut *reader, &line(r#""words""#)), []);
+    // A field of the next level that is no object hides none beside it.
+    let said = say(
+        &mut *reader,
+        r#"{"type":"assistant","message":{"model":"<synthetic>","content":[{"text":"m"}],"usage":[]},"error":7}"#,
+    );
+    assert_eq!(said, [Said::Text("m".to_owned())]);
+    // Whatever names a parent is a subagent's.
+    let said = say(
+        &mut *reader,
+        r#"{"type":"assistant","message":{"content":[{"text":"s"}]},"parent_tool_use_id":false}"#,
+    );
+    assert_eq!(said, [Said::Notice("subagent: s".to_owned())]);
+}
+
+/// A call that cannot be read is asked for all the same, and one that cannot be answered is not.
+#[test]
+fn a_question_is_asked_whatever_its_other_fields_are() {
+    let line = |id: &str, request: &str| {
+        format!(r#"{{"type":"control_request","request_id":{id},"request":{request}}}"#)
+    };
+    let asked = |line: &str| match &say(&mut *at_work(), line)[..] {
+        [Said::Asked { call, tool, input, .. }] => format!("{call} {tool:?} {}", input.len()),
+        [Said::Send(input)] => input.text.clone(),
+        other => format!("{other:?}"),
+    };
+    let hook = r#"{"subtype":"hook_callback","input":{"hook_event_name":"PreToolUse","tool_name":7,"tool_input":"ls","tool_use_id":null},"tool_use_id":3}"#;
+    assert_eq!(asked(&line(r#""q""#, hook)), r#"q "" 0"#);
+    assert_eq!(asked(&line(r#""q""#, r#"{"subtype":"can_use_tool","input":["ls"]}"#)), r#"q "" 0"#);
+    assert!(asked(&line(r#""q""#, r#"{"subtype":"hook_callback","input":7}"#)).contains("\"continue\":true"));
+    assert!(asked(&line(r#""q""#, r#"{"subtype":"novelty"}"#)).contains("not supported"));
+    for (id, request) in [("7", hook), (r#""q""#, r#"{"subtype":7}"#), (r#""q""#, "null")] {
+        assert_eq!(asked(&line(id, request)), "[]", "{id} {request}");
+    }
+}
+
+#[test]
+fn numbers_without_measure_do_not_end_the_reader() {
+    let mut reader = at_work();
+    let limit = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":9223372036854775807}}"#;
+    say(&mut *reader, limit);
+    for _ in 0..2 {
+        let usage = r#"{"a":{"inputTokens":18446744073709551615,"cacheReadInputTokens":1,"outputTokens":18446744073709551615,"costUSD":1e300}}"#;
+        say(&mut *reader, &format!(r#"{{"type":"result","model_usage_since_last_result":{usage}}}"#));
+    }
+    let usage = reader.end(&Exit::code(0)).usage();
+    assert_eq!(usage, Usage { cost: Some(u64::MAX), input_tokens: u64::MAX, output_tokens: u64::MAX });
+}
+
 #[test]
 fn lines_that_are_no_messages_are_told_and_change_nothing() {
     let mut reader = at_work();

@@ -7,10 +7,14 @@
 mod reader;
 pub mod replay;
 mod replay_tools;
+mod wire;
 
 use super::{Adapter, AgentError, Input, Launch, Login, Order, Reader, Stdin, Sweep};
+use crate::json::fit;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use wire::{Answer, Approval, Decision, Message, OwnRequest, RpcError, TextInput, ThreadParams, TurnParams};
 
 /// The variable by which the program gets its key. Its app-server reads none by itself: the provider below names it.
 const KEY: &str = "OPENAI_API_KEY";
@@ -139,11 +143,12 @@ impl Adapter for Codex {
     }
 
     fn deny(&self, line: &[u8], reason: &str) -> Option<Vec<u8>> {
-        let answer = match serde_json::from_slice::<Value>(line) {
-            Ok(message) => match request(&message)? {
+        let answer = match serde_json::from_slice(line) {
+            Ok(Message::Request(message)) => match request(message) {
                 Request::Question(question) => refusal(&question, reason),
                 Request::Other { id, .. } => unsupported(&id),
             },
+            Ok(_) => return None,
             Err(_) => decision(&cut_question(line)?, false),
         };
         Some(answer.into_bytes())
@@ -244,27 +249,20 @@ fn config(order: &Order) -> Result<String, AgentError> {
 
 /// The first lines: who we are, and which conversation it is to be.
 fn first(order: &Order, thread: Option<String>) -> Input {
-    let mut params = json!({
-        "cwd": order.tree.to_string_lossy(),
-        "approvalPolicy": ASKS,
-        "approvalsReviewer": "user",
-        // Ours is around it.
-        "sandbox": "danger-full-access",
-    });
-    if let Some(system) = super::system_prompt(order, ["AGENTS.md", "CLAUDE.md"], Some(super::TOOLS)) {
-        params["developerInstructions"] = json!(system);
-    }
     // A first start that came to nothing may have begun the conversation. One that is not there is asked for all the same:
     // the program then says so.
     let thread = thread.or_else(|| order.resume.then(|| order.session.to_string()));
-    let method = match thread {
-        Some(thread) => {
-            params["threadId"] = json!(thread);
-            params["excludeTurns"] = json!(true);
-            "thread/resume"
-        }
-        None => "thread/start",
+    let params = ThreadParams {
+        cwd: &order.tree.to_string_lossy(),
+        approval_policy: ASKS,
+        approvals_reviewer: "user",
+        // Ours is around it.
+        sandbox: "danger-full-access",
+        developer_instructions: super::system_prompt(order, ["AGENTS.md", "CLAUDE.md"], Some(super::TOOLS)),
+        thread_id: thread.as_deref(),
+        exclude_turns: thread.is_some().then_some(true),
     };
+    let method = if thread.is_some() { "thread/resume" } else { "thread/start" };
     let client = json!({ "name": "adjutant", "title": "Adjutant", "version": env!("CARGO_PKG_VERSION") });
     // Nothing here reads them, and each repeats what another line says.
     let unread = ["item/reasoning/textDelta", "turn/diff/updated", "thread/started"];
@@ -278,8 +276,8 @@ fn first(order: &Order, thread: Option<String>) -> Input {
 }
 
 /// A request of ours.
-fn call(id: &str, method: &str, params: Value) -> String {
-    json!({ "method": method, "id": id, "params": params }).to_string()
+fn call(id: &str, method: &str, params: impl Serialize) -> String {
+    wire::line(&OwnRequest { method, id, params })
 }
 
 /// What the program calls the conversation of this home: the first that was begun there, as those of subagents come later.
@@ -340,26 +338,24 @@ enum Request {
     },
 }
 
-/// Reads a request of the program: a method with an id.
-fn request(message: &Value) -> Option<Request> {
-    let (method, id) = (message["method"].as_str()?, message.get("id")?.clone());
-    let params = &message["params"];
-    let text = |name: &str| params[name].as_str().unwrap_or_default().to_owned();
-    let about = match method {
-        "item/commandExecution/requestApproval" => match (params["command"].as_str(), &params["kind"]) {
-            (Some(command), Value::Null) => About::Command { command: command.to_owned(), cwd: text("cwd") },
-            (Some(command), kind) if kind == "command" => {
-                About::Command { command: command.to_owned(), cwd: text("cwd") }
+/// Tells what a request of the program asks.
+fn request(wire::Request { id, method, params }: wire::Request) -> Request {
+    let whole = |params: Value| if let Value::Object(whole) = params { whole } else { Default::default() };
+    let approval: Approval = fit(params.clone());
+    let about = match method.as_str() {
+        "item/commandExecution/requestApproval" => match (approval.command, approval.kind) {
+            (Some(command), kind) if kind.as_ref().is_none_or(|kind| kind == "command") => {
+                About::Command { command, cwd: approval.cwd }
             }
-            _ => About::Unknown(params.as_object().cloned().unwrap_or_default()),
+            _ => About::Unknown(whole(params)),
         },
         // One that asks for a whole directory is for more than the change that is seen.
-        "item/fileChange/requestApproval" if params["grantRoot"].is_null() => About::Files,
-        "item/fileChange/requestApproval" => About::Unknown(params.as_object().cloned().unwrap_or_default()),
-        method => return Some(Request::Other { id, method: method.to_owned() }),
+        "item/fileChange/requestApproval" if approval.grant_root.is_none() => About::Files,
+        "item/fileChange/requestApproval" => About::Unknown(whole(params)),
+        _ => return Request::Other { id, method },
     };
-    let (thread, turn, item) = (text("threadId"), text("turnId"), text("itemId"));
-    Some(Request::Question(Question { id, thread, turn, item, about }))
+    let (thread, turn, item) = (approval.thread, approval.turn, approval.item);
+    Request::Question(Question { id, thread, turn, item, about })
 }
 
 /// The number of a question whose line was too long to be read. What comes before its `params` is the program's own.
@@ -377,7 +373,7 @@ fn cut_question(line: &[u8]) -> Option<Value> {
 /// Yes or no to a question, for this time alone.
 fn decision(id: &Value, allow: bool) -> String {
     let decision = if allow { "accept" } else { "decline" };
-    format!("{}\n", json!({ "id": id, "result": { "decision": decision } }))
+    wire::line(&Answer::Decision { id, result: Decision { decision } }) + "\n"
 }
 
 /// No, and why: the answer has no place for a reason, so that it follows as a message.
@@ -393,13 +389,14 @@ fn refusal(question: &Question, reason: &str) -> String {
 
 /// A message to a turn that is under way.
 fn steer(id: &str, thread: &str, turn: &str, text: &str) -> String {
-    let input = json!([{ "type": "text", "text": text }]);
-    call(id, "turn/steer", json!({ "threadId": thread, "expectedTurnId": turn, "input": input }))
+    let input = [TextInput { text }];
+    call(id, "turn/steer", TurnParams { thread_id: thread, expected_turn_id: Some(turn), input })
 }
 
 /// What is answered to a request that we never offered.
 fn unsupported(id: &Value) -> String {
-    format!("{}\n", json!({ "id": id, "error": { "code": -32601, "message": "not supported" } }))
+    let error = RpcError { code: -32601, message: "not supported" };
+    wire::line(&Answer::Error { id, error }) + "\n"
 }
 
 #[cfg(test)]

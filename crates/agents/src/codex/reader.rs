@@ -8,14 +8,20 @@ use super::super::{
     Ended, Exit, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Reason, Said, Silence, StopReason,
     TEXT_BYTES_MAX, inside, keep_error, not_understood, said_done, shortened,
 };
+use super::wire::{
+    self, Change, CommandExecution, ErrorInfo, Event, InterruptParams, Item as WireItem, ItemKind,
+    McpToolCall, Message, Notification, RateLimits, Response, SentMessage, TextInput, TokenUsage, Tokens,
+    Turn, TurnError, TurnParams,
+};
 use super::{
     ASKS, About, Question, Request, SERVER, call, cut_question, decision, refusal, request, steer,
     unsupported,
 };
+use crate::json::{List, fit};
 use kernel::Millis;
 use kernel::command::{StepFailure, Usage};
 use machines::run::{OWN_TOOLS, ToolCall, ToolStatus};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use smol_str::{SmolStr, format_smolstr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -56,8 +62,10 @@ pub(super) struct Codex {
 }
 
 /// A command or change that was begun and has not ended.
+#[derive(Default)]
 struct Item {
-    what: Value,
+    /// The files that it changes.
+    changes: List<Change>,
     /// Which question is asked for it, and its calls.
     question: Option<Question>,
     calls: Vec<Call>,
@@ -71,7 +79,7 @@ struct Call {
 enum Ending {
     Completed,
     Interrupted,
-    Failed(Value),
+    Failed(TurnError),
     /// The conversation is not there.
     NoSession(String),
 }
@@ -87,12 +95,9 @@ struct Meter {
 
 impl Meter {
     /// `fresh`: it is of this step. What a conversation that goes on has used before is told first, and is not.
-    fn see(&mut self, thread: &str, usage: &Value, fresh: bool) {
-        let count = |of: &str| {
-            let count = |name: &str| usage[of][name].as_u64().unwrap_or(0);
-            (count("inputTokens"), count("outputTokens"))
-        };
-        let (total, last) = (count("total"), count("last"));
+    fn see(&mut self, thread: &str, usage: &TokenUsage, fresh: bool) {
+        let count = |tokens: &Tokens| (tokens.input, tokens.output);
+        let (total, last) = (count(&usage.total), count(&usage.last));
         let before = match self.totals.get(thread) {
             Some(before) => *before,
             None if fresh => (total.0.saturating_sub(last.0), total.1.saturating_sub(last.1)),
@@ -100,8 +105,8 @@ impl Meter {
         };
         if self.totals.len() < OPEN_CALLS_MAX || self.totals.contains_key(thread) {
             self.totals.insert(thread.to_owned(), total);
-            self.used.0 += total.0.saturating_sub(before.0);
-            self.used.1 += total.1.saturating_sub(before.1);
+            self.used.0 = self.used.0.saturating_add(total.0.saturating_sub(before.0));
+            self.used.1 = self.used.1.saturating_add(total.1.saturating_sub(before.1));
         }
     }
 
@@ -157,39 +162,38 @@ impl Codex {
         }
     }
 
-    fn read(&mut self, message: &Value, out: &mut Vec<Said>) {
-        match (message["method"].as_str(), message.get("id")) {
-            (Some(_), Some(_)) => self.request(message, out),
-            (Some(method), None) => self.notification(method, &message["params"], out),
-            (None, Some(id)) => self.response(id.as_str().unwrap_or_default(), message, out),
-            (None, None) => {}
+    fn read(&mut self, message: Message, out: &mut Vec<Said>) {
+        match message {
+            Message::Request(message) => self.request(message, out),
+            Message::Notification(notification) => self.notification(notification, out),
+            Message::Response(response) => self.response(response, out),
+            Message::Unknown => {}
         }
     }
 
     /// What came of a request of ours.
-    fn response(&mut self, id: &str, message: &Value, out: &mut Vec<Said>) {
-        let error = message["error"]["message"].as_str();
-        match (id, error) {
+    fn response(&mut self, response: Response, out: &mut Vec<Said>) {
+        let Response { id, error, result } = response;
+        match (id.as_str().unwrap_or_default(), error) {
             ("initialize" | "prompt", Some(error)) => {
-                self.fail(json!({ "message": error }), out);
+                self.fail(TurnError { message: Some(error), ..TurnError::default() }, out);
             }
             ("thread", Some(error)) => {
-                self.ending = Some(Ending::NoSession(shortened(error, 1000)));
+                self.ending = Some(Ending::NoSession(shortened(&error, 1000)));
                 self.finish(out);
             }
             ("thread", None) if self.thread.is_none() => {
-                let result = &message["result"];
-                let asks = result["approvalPolicy"] == ASKS
-                    && (result["approvalsReviewer"].is_null() || result["approvalsReviewer"] == "user");
-                let Some(thread) = result["thread"]["id"].as_str().filter(|_| asks) else {
+                let asks = result.approval_policy == ASKS
+                    && result.approvals_reviewer.is_none_or(|reviewer| reviewer == "user");
+                let Some(thread) = result.thread.id.filter(|_| asks) else {
                     return self.stop(StopReason::NotGated, out);
                 };
-                self.thread = Some(thread.to_owned());
+                self.thread = Some(thread);
                 let prompt = self.prompt.clone();
                 self.begin("prompt", &prompt, out);
             }
             (id, None) if id == "prompt" || id.starts_with("again-") => {
-                self.turn = message["result"]["turn"]["id"].as_str().map(str::to_owned);
+                self.turn = result.turn.id;
             }
             // It came when the turn was just over: it has a turn of its own.
             (id, error) => {
@@ -205,21 +209,20 @@ impl Codex {
     /// Begins a turn with this message.
     fn begin(&mut self, id: &str, text: &str, out: &mut Vec<Said>) {
         let Some(thread) = &self.thread else { return };
-        let input = json!([{ "type": "text", "text": text }]);
-        let line = call(id, "turn/start", json!({ "threadId": thread, "input": input }));
+        let params = TurnParams { thread_id: thread, expected_turn_id: None, input: [TextInput { text }] };
+        let line = call(id, "turn/start", params);
         (self.ending, self.meter.open) = (None, true);
         self.send(id, format!("{line}\n"), out);
     }
 
-    fn request(&mut self, message: &Value, out: &mut Vec<Said>) {
+    fn request(&mut self, message: wire::Request, out: &mut Vec<Said>) {
         match request(message) {
-            Some(Request::Question(question)) => self.ask(question, out),
-            Some(Request::Other { id, method }) => {
+            Request::Question(question) => self.ask(question, out),
+            Request::Other { id, method } => {
                 let text = unsupported(&id);
                 self.acknowledge(&id, text, out);
                 self.notice(format!("codex asked for `{method}`, which it is not given"), out);
             }
-            None => {}
         }
     }
 
@@ -280,8 +283,7 @@ impl Codex {
         if self.items.len() >= OPEN_CALLS_MAX && !self.items.contains_key(id) {
             self.items.pop_first();
         }
-        let empty = || Item { what: Value::Null, question: None, calls: Vec::new() };
-        self.items.entry(id.to_owned()).or_insert_with(empty)
+        self.items.entry(id.to_owned()).or_default()
     }
 
     /// Everything that a question asks for, in the words that a policy's patterns are written in.
@@ -289,16 +291,16 @@ impl Codex {
         match &question.about {
             About::Command { command, cwd } => {
                 let command = plain_command(command);
-                let mut input = Map::from_iter([("command".to_owned(), json!(command))]);
+                let mut input = Map::from_iter([("command".to_owned(), command.as_str().into())]);
                 if Path::new(cwd) != self.tree {
-                    input.insert("cwd".to_owned(), json!(cwd));
+                    input.insert("cwd".to_owned(), cwd.as_str().into());
                 }
                 vec![("Bash".into(), command, input)]
             }
             About::Files => {
-                let item = self.items.get(&question.item).map(|item| &item.what);
-                let changes = item.and_then(|item| item["changes"].as_array());
-                changes.into_iter().flatten().flat_map(|change| self.change(change)).collect()
+                let item = self.items.get(&question.item);
+                let changes = item.into_iter().flat_map(|item| item.changes.iter());
+                changes.flat_map(|change| self.change(change)).collect()
             }
             About::Unknown(params) => {
                 vec![("Unknown".into(), Value::Object(params.clone()).to_string(), params.clone())]
@@ -307,84 +309,85 @@ impl Codex {
     }
 
     /// The paths that a change writes to: one, and the new one of a file that moves.
-    fn change(&self, change: &Value) -> Vec<(SmolStr, String, Map<String, Value>)> {
-        let (kind, diff) = (&change["kind"], &change["diff"]);
+    fn change(&self, change: &Change) -> Vec<(SmolStr, String, Map<String, Value>)> {
+        let (path, kind, diff) = match change {
+            Change::File { path, kind, diff } => (path, kind, diff),
+            Change::Unknown(change) => {
+                let whole = change.as_object().cloned().unwrap_or_default();
+                return vec![("Unknown".into(), change.to_string(), whole)];
+            }
+        };
         let one = |tool: &str, path: &str| {
             let input = Map::from_iter([
-                ("file_path".to_owned(), json!(path)),
-                ("change".to_owned(), kind["type"].clone()),
+                ("file_path".to_owned(), path.into()),
+                ("change".to_owned(), kind.kind.clone()),
                 ("diff".to_owned(), diff.clone()),
             ]);
             (tool.into(), inside(&self.tree, path), input)
         };
-        let Some(path) = change["path"].as_str() else {
-            let whole = change.as_object().cloned().unwrap_or_default();
-            return vec![("Unknown".into(), change.to_string(), whole)];
-        };
-        let tool = if kind["type"] == "add" { "Write" } else { "Edit" };
-        let moved = kind["move_path"].as_str().map(|path| one("Write", path));
+        let tool = if kind.kind == "add" { "Write" } else { "Edit" };
+        let moved = kind.move_path.as_deref().map(|path| one("Write", path));
         [Some(one(tool, path)), moved].into_iter().flatten().collect()
     }
 
-    fn notification(&mut self, method: &str, params: &Value, out: &mut Vec<Said>) {
-        let main = self.thread.is_some() && params["threadId"].as_str() == self.thread.as_deref();
-        match method {
-            "turn/started" if main => {
-                self.turn = params["turn"]["id"].as_str().map(str::to_owned);
+    fn notification(&mut self, Notification { thread, event }: Notification, out: &mut Vec<Said>) {
+        let main = self.thread.is_some() && thread == self.thread;
+        match event {
+            Event::TurnStarted(turn) if main => {
+                self.turn = turn.id;
                 (self.ending, self.meter.open) = (None, true);
             }
-            "turn/completed" if main => self.completed(&params["turn"], out),
-            "item/started" => self.item_started(&params["item"], out),
-            "item/completed" => self.item_completed(&params["item"], main, out),
-            "item/agentMessage/delta" if main => {
-                self.written = params["itemId"].as_str().map(str::to_owned);
-                if let Some(text) = params["delta"].as_str().filter(|text| !text.is_empty()) {
-                    out.push(Said::Token(shortened(text, TEXT_BYTES_MAX)));
+            Event::TurnCompleted(turn) if main => self.completed(turn, out),
+            Event::ItemStarted(item) => self.item_started(item, out),
+            Event::ItemCompleted(item) => self.item_completed(item, main, out),
+            Event::MessageDelta(piece) if main => {
+                self.written = piece.item;
+                if !piece.delta.is_empty() {
+                    out.push(Said::Token(shortened(&piece.delta, TEXT_BYTES_MAX)));
                 }
             }
-            "item/commandExecution/outputDelta" => {
-                self.check_asked(params["itemId"].as_str().unwrap_or_default(), out);
-            }
+            Event::OutputDelta(piece) => self.check_asked(&piece.item, out),
             // Whatever was allowed, this was not asked for.
-            "item/commandExecution/terminalInteraction"
-                if params["stdin"].as_str().is_some_and(|typed| !typed.is_empty()) =>
-            {
+            Event::TerminalInteraction(typed) if !typed.stdin.is_empty() => {
                 self.stop(StopReason::NotGated, out);
             }
-            "thread/tokenUsage/updated" => {
-                let thread = params["threadId"].as_str().unwrap_or_default();
-                let fresh = !main || params["turnId"].as_str() == self.turn.as_deref();
-                self.meter.see(thread, &params["tokenUsage"], fresh);
+            Event::TokenUsage(update) => {
+                let fresh = !main || update.turn == self.turn;
+                self.meter.see(thread.as_deref().unwrap_or_default(), &update.usage, fresh);
             }
-            "account/rateLimits/updated" => {
-                let limits = &params["rateLimits"];
-                let spent = |window: &&Value| window["usedPercent"].as_u64().is_some_and(|used| used >= 100);
-                let resets = [&limits["primary"], &limits["secondary"]];
-                let resets =
-                    resets.into_iter().filter(spent).filter_map(|window| window["resetsAt"].as_i64());
-                self.resets_at = resets.max().map(|seconds| seconds * 1000).or(self.resets_at);
+            Event::RateLimits(RateLimits { primary, secondary }) => {
+                let spent = [primary, secondary]
+                    .into_iter()
+                    .filter(|window| window.used_percent.is_some_and(|used| used >= 100));
+                let resets = spent.filter_map(|window| window.resets_at).max();
+                self.resets_at = resets.map(|seconds| seconds.saturating_mul(1000)).or(self.resets_at);
             }
-            "error" if params["willRetry"] == true => self.retry(&params["error"], out),
-            "warning" | "guardianWarning" => {
-                if let Some(text) = params["message"].as_str() {
+            Event::Error(error) if error.will_retry == Some(true) => self.retry(&error.error, out),
+            Event::Warning(warning) => {
+                if let Some(text) = warning.message {
                     self.notice(text, out);
                 }
             }
-            // How the turn ends says the other errors. New kinds of line come often, and mean nothing to us.
-            _ => {}
+            // How the turn ends says the other errors. What happens in other threads is theirs.
+            Event::Error(_)
+            | Event::TurnStarted(_)
+            | Event::TurnCompleted(_)
+            | Event::MessageDelta(_)
+            | Event::TerminalInteraction(_)
+            | Event::Unknown => {}
         }
     }
 
-    fn retry(&mut self, error: &Value, out: &mut Vec<Said>) {
-        let status = status_of(&error["codexErrorInfo"]);
+    fn retry(&mut self, error: &TurnError, out: &mut Vec<Said>) {
+        let status = error.info.status();
         if matches!(status, Some(401 | 403)) {
             self.meter.open = false;
             return self.stop(StopReason::NotAuthenticated, out);
         }
-        let said = error["message"].as_str().unwrap_or_default();
+        let said = error.message.as_deref().unwrap_or_default();
         // "Reconnecting... 2/5"
         let attempt = said.rsplit(' ').next().and_then(|count| count.split('/').next()?.parse().ok());
-        let what = error["additionalDetails"].as_str().unwrap_or(said);
+        let what = error.details.as_deref().unwrap_or(said);
         out.push(Said::Retry {
             status,
             attempt: attempt.unwrap_or(0),
@@ -393,26 +396,27 @@ impl Codex {
         });
     }
 
-    fn item_started(&mut self, item: &Value, out: &mut Vec<Said>) {
-        let Some(id) = item["id"].as_str() else { return };
-        match item["type"].as_str().unwrap_or_default() {
-            "commandExecution" | "fileChange" => self.item(id).what = item.clone(),
-            "mcpToolCall" => self.own_tool(id, item, out),
-            _ => {}
+    fn item_started(&mut self, item: WireItem, out: &mut Vec<Said>) {
+        let Some(id) = item.id else { return };
+        match item.what {
+            ItemKind::CommandExecution(_) | ItemKind::FileChange(_) => {
+                self.item(&id).changes = item.changes;
+            }
+            ItemKind::McpToolCall(call) => self.own_tool(&id, call, out),
+            ItemKind::AgentMessage(_) | ItemKind::Unknown => {}
         }
     }
 
     /// A tool of ours is called without a question: each is a request that the rules decide. There is no other server.
-    fn own_tool(&mut self, id: &str, item: &Value, out: &mut Vec<Said>) {
-        let (server, tool) = (&item["server"], item["tool"].as_str().unwrap_or_default());
-        if server != SERVER {
+    fn own_tool(&mut self, id: &str, call: McpToolCall, out: &mut Vec<Said>) {
+        if call.server != SERVER {
             return self.stop(StopReason::NotGated, out);
         }
-        let tool = format_smolstr!("{OWN_TOOLS}{tool}");
+        let tool = format_smolstr!("{OWN_TOOLS}{}", call.tool);
         let said = ToolCall {
             id: id.into(),
             tool: tool.clone(),
-            input: item["arguments"].as_object().cloned().unwrap_or_default(),
+            input: call.arguments,
             output: None,
             duration: None,
             status: ToolStatus::Pending,
@@ -421,15 +425,15 @@ impl Codex {
         self.item(id).calls.push(Call { id: id.to_owned(), tool });
     }
 
-    fn item_completed(&mut self, item: &Value, main: bool, out: &mut Vec<Said>) {
-        let id = item["id"].as_str().unwrap_or_default();
-        match item["type"].as_str().unwrap_or_default() {
-            "agentMessage" => {
-                let text = shortened(item["text"].as_str().unwrap_or_default(), TEXT_BYTES_MAX);
+    fn item_completed(&mut self, item: WireItem, main: bool, out: &mut Vec<Said>) {
+        let id = item.id.unwrap_or_default();
+        match item.what {
+            ItemKind::AgentMessage(message) => {
+                let text = shortened(&message.text, TEXT_BYTES_MAX);
                 if !main {
                     return self.notice(format!("subagent: {text}"), out);
                 }
-                if self.written.as_deref() != Some(id) {
+                if self.written.as_deref() != Some(&id) {
                     // A message that came whole.
                     out.push(Said::Token(text.clone()));
                 }
@@ -437,38 +441,39 @@ impl Codex {
                 out.push(Said::Text(text.clone()));
                 self.texts.push(text);
             }
-            "commandExecution" => {
-                let ran = !item["exitCode"].is_null() || item["status"] == "completed";
-                if ran {
-                    self.check_asked(id, out);
-                }
-                let ok = item["status"] == "completed" && item["exitCode"] == 0;
-                let said = item["aggregatedOutput"].as_str().unwrap_or_default();
-                let said = match (&item["status"], &item["exitCode"]) {
-                    (status, _) if status == "declined" => "declined".to_owned(),
-                    (_, Value::Number(code)) if !ok => format!("{said}\nexit code {code}"),
-                    _ => said.to_owned(),
-                };
-                self.ended_item(id, ok, said.trim(), item["durationMs"].as_u64(), out);
-            }
-            "fileChange" => {
-                let ok = item["status"] == "completed";
+            ItemKind::CommandExecution(command) => self.command_completed(&id, &command, out),
+            ItemKind::FileChange(change) => {
+                let ok = change.status == "completed";
                 if ok {
-                    self.check_asked(id, out);
+                    self.check_asked(&id, out);
                 }
-                let said = item["status"].as_str().unwrap_or_default();
-                self.ended_item(id, ok, said, None, out);
+                self.ended_item(&id, ok, &change.status, None, out);
             }
-            "mcpToolCall" => {
-                let ok = item["status"] == "completed" && item["result"]["isError"] != true;
-                let texts = item["result"]["content"].as_array().into_iter().flatten();
-                let texts: Vec<&str> = texts.filter_map(|part| part["text"].as_str()).collect();
-                let error = item["error"]["message"].as_str().unwrap_or_default();
-                let said = if error.is_empty() { texts.join("\n") } else { error.to_owned() };
-                self.ended_item(id, ok, said.trim(), item["durationMs"].as_u64(), out);
+            ItemKind::McpToolCall(call) => {
+                let ok = call.status == "completed" && call.result.is_error != Some(true);
+                let texts = call.result.content.iter().filter_map(|part| part.text.as_deref());
+                let said = match call.error.message.as_str() {
+                    "" => texts.collect::<Vec<_>>().join("\n"),
+                    error => error.to_owned(),
+                };
+                self.ended_item(&id, ok, said.trim(), call.duration_ms, out);
             }
-            _ => {}
+            ItemKind::Unknown => {}
         }
+    }
+
+    fn command_completed(&mut self, id: &str, command: &CommandExecution, out: &mut Vec<Said>) {
+        let completed = command.status == "completed";
+        if command.exit_code.is_some() || completed {
+            self.check_asked(id, out);
+        }
+        let ok = completed && command.exit_code.as_ref().is_some_and(|code| *code == 0);
+        let said = match &command.exit_code {
+            _ if command.status == "declined" => "declined".to_owned(),
+            Some(Value::Number(code)) if !ok => format!("{}\nexit code {code}", command.output),
+            _ => command.output.clone(),
+        };
+        self.ended_item(id, ok, said.trim(), command.duration_ms, out);
     }
 
     /// A command that runs, or a change that was made, was asked for and answered.
@@ -500,22 +505,22 @@ impl Codex {
         out.push(Said::Turn { calls, output, usage: Usage::default() });
     }
 
-    fn completed(&mut self, turn: &Value, out: &mut Vec<Said>) {
+    fn completed(&mut self, turn: Turn, out: &mut Vec<Said>) {
         if !self.texts.is_empty() {
             self.say_turn(Vec::new(), out);
         }
         self.meter.open = false;
         self.turn = None;
         self.items.clear();
-        self.ending = Some(match turn["status"].as_str() {
-            Some("completed") => Ending::Completed,
-            Some("interrupted") => Ending::Interrupted,
-            _ => Ending::Failed(turn["error"].clone()),
+        self.ending = Some(match turn.status.as_str() {
+            "completed" => Ending::Completed,
+            "interrupted" => Ending::Interrupted,
+            _ => Ending::Failed(turn.error),
         });
         self.finish(out);
     }
 
-    fn fail(&mut self, error: Value, out: &mut Vec<Said>) {
+    fn fail(&mut self, error: TurnError, out: &mut Vec<Said>) {
         self.meter.open = false;
         self.ending = Some(Ending::Failed(error));
         self.finish(out);
@@ -529,12 +534,11 @@ impl Codex {
     }
 
     /// What a turn that failed comes to.
-    fn judge(&self, error: &Value) -> Ended {
+    fn judge(&self, error: &TurnError) -> Ended {
         let usage = self.meter.usage();
-        let said = error["message"].as_str().unwrap_or("codex ended its turn and did not say why");
+        let said = error.message.as_deref().unwrap_or("codex ended its turn and did not say why");
         let said = shortened(said.trim(), 4096);
-        let info = &error["codexErrorInfo"];
-        let (status, kind) = (status_of(info), info.as_str().unwrap_or_default());
+        let (status, kind) = (error.info.status(), error.info.word());
         if matches!(status, Some(401 | 403)) || kind == "unauthorized" {
             return self.refused(said);
         }
@@ -555,7 +559,7 @@ impl Codex {
                 | "policyCapacityUnavailable",
             ) => true,
             // A connection that failed without a status is the network.
-            (None, _) => info.is_object() && error["codexErrorInfo"]["activeTurnNotSteerable"].is_null(),
+            (None, _) => matches!(error.info, ErrorInfo::Details { not_steerable: false, .. }),
         };
         if away {
             let service_error = match status {
@@ -585,21 +589,23 @@ impl Reader for Codex {
         self.sent.insert(id.to_owned());
         // By what was sent and not by its id: a keeper that was alone has answered too.
         for line in text.lines() {
-            let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
-            if message["method"].is_null() {
-                self.answered.extend(message.get("id").map(Value::to_string));
-            } else if id.starts_with("say-") {
-                self.told += 1;
-                let text = message["params"]["input"][0]["text"].as_str().unwrap_or_default();
-                self.waiting.insert(id.to_owned(), text.to_owned());
+            match serde_json::from_str(line) {
+                Ok(Message::Response(answer)) => drop(self.answered.insert(answer.id.to_string())),
+                Ok(Message::Request(request)) if id.starts_with("say-") => {
+                    self.told += 1;
+                    let message: SentMessage = fit(request.params);
+                    let text = message.input.first().map(|input| input.text.clone());
+                    self.waiting.insert(id.to_owned(), text.unwrap_or_default());
+                }
+                _ => {}
             }
         }
     }
 
     fn line(&mut self, line: &[u8], whole: bool) -> Vec<Said> {
         let mut out = Vec::new();
-        match serde_json::from_slice::<Value>(line) {
-            Ok(message) if whole => self.read(&message, &mut out),
+        match serde_json::from_slice(line) {
+            Ok(message) if whole => self.read(message, &mut out),
             _ => {
                 if let Some(id) = cut_question(line) {
                     let text = decision(&id, false);
@@ -677,7 +683,7 @@ impl Reader for Codex {
 
     fn interrupt(&mut self) -> Option<Input> {
         let (thread, turn) = (self.thread.as_ref()?, self.turn.as_ref()?);
-        let line = call(INTERRUPT, "turn/interrupt", json!({ "threadId": thread, "turnId": turn }));
+        let line = call(INTERRUPT, "turn/interrupt", InterruptParams { thread_id: thread, turn_id: turn });
         (!self.finished && self.sent.insert(INTERRUPT.to_owned()))
             .then(|| Input { id: INTERRUPT.to_owned(), text: format!("{line}\n") })
     }
@@ -707,12 +713,6 @@ impl Reader for Codex {
             (true, false) => Silence::Free,
         }
     }
-}
-
-/// The status that a service answered with, where the program names one.
-fn status_of(info: &Value) -> Option<u16> {
-    let kinds = info.as_object()?;
-    kinds.values().find_map(|kind| kind["httpStatusCode"].as_u64()?.try_into().ok())
 }
 
 /// A command without the shell that the program puts around it, where that is plainly one. Policies name commands, and

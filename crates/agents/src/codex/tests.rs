@@ -470,6 +470,99 @@ fn a_conversation_that_is_not_there_is_a_session_failure() {
     assert!(matches!(ended, Ended::Failed { why: StepFailure::Session, .. }), "{ended:?}");
 }
 
+/// Only null and `user` ask us; a reviewer of another type does not.
+#[test]
+fn a_reviewer_that_is_not_known_does_not_ask() {
+    for (reviewer, asks) in
+        [("null", true), ("\"user\"", true), ("7", false), ("false", false), ("[]", false)]
+    {
+        let said = say(&mut *reader(false), &HELLO.replace("\"user\"", reviewer));
+        assert_eq!(matches!(said[..], [Said::Send(_)]), asks, "{reviewer}: {said:?}");
+    }
+}
+
+#[test]
+fn a_question_of_a_new_kind_is_shown_whole() {
+    for field in [r#""kind":"network","command":"ls""#, r#""kind":7,"command":"ls""#, r#""command":["ls"]"#] {
+        let line = format!(
+            r#"{{"method":"item/commandExecution/requestApproval","id":null,"params":{{"itemId":"i",{field}}}}}"#
+        );
+        let said = say(&mut *at_work(), &line);
+        let Some(Said::Asked { tool, argument, .. }) = said.last() else { panic!("{said:?}") };
+        assert_eq!((tool.as_str(), argument.contains("ls")), ("Unknown", true), "{field}");
+    }
+}
+
+#[test]
+fn a_change_that_names_no_file_is_shown_whole_beside_those_that_do() {
+    let mut reader = at_work();
+    let changes = r#"[{"path":"/repo/a","kind":"add","diff":7},{"path":7,"kind":{"type":"add"}},"x",{"path":"/repo/b","kind":{"type":"update","move_path":"/repo/c"}}]"#;
+    say(
+        &mut *reader,
+        &format!(
+            r#"{{"method":"item/started","params":{{"item":{{"type":"fileChange","id":"i","changes":{changes}}}}}}}"#
+        ),
+    );
+    let said = say(
+        &mut *reader,
+        r#"{"method":"item/fileChange/requestApproval","id":0,"params":{"itemId":"i","grantRoot":null}}"#,
+    );
+    let asked = said.iter().filter_map(|said| match said {
+        Said::Asked { tool, argument, .. } => Some(format!("{tool} {argument}")),
+        _ => None,
+    });
+    assert_eq!(
+        asked.collect::<Vec<_>>(),
+        ["Edit a", r#"Unknown {"path":7,"kind":{"type":"add"}}"#, "Unknown \"x\"", "Edit b", "Write c"]
+    );
+}
+
+/// The exit code is a number. Whatever else stands there, the command ran.
+#[test]
+fn a_command_with_an_odd_exit_code_ran_and_failed() {
+    for (code, expected) in [
+        ("0", "true out"),
+        ("0.0", "false out\nexit code 0.0"),
+        ("\"0\"", "false out"),
+        ("null", "false out"),
+    ] {
+        let mut reader = at_work();
+        say(&mut *reader, &ask(0, "i1", "ls"));
+        reader.answer("i1", true, "").unwrap();
+        let line = format!(
+            r#"{{"method":"item/completed","params":{{"threadId":"th","item":{{"type":"commandExecution","id":"i1","status":"completed","exitCode":{code},"aggregatedOutput":"out","durationMs":1.5}}}}}}"#
+        );
+        let said = say(&mut *reader, &line);
+        let [Said::ToolResult { ok, output, millis: 0, .. }] = &said[..] else { panic!("{said:?}") };
+        assert_eq!(format!("{ok} {output}"), expected, "{code}");
+        let unasked = say(&mut *at_work(), &line.replace("completed\",\"exit", "failed\",\"exit"));
+        assert_eq!(!unasked.is_empty(), code != "null", "{code}");
+    }
+}
+
+#[test]
+fn numbers_without_measure_do_not_end_the_reader() {
+    let mut reader = at_work();
+    for thread in ["a", "b"] {
+        let tokens = r#"{"total":{"inputTokens":18446744073709551615,"outputTokens":1.0},"last":{"inputTokens":18446744073709551615,"outputTokens":"1"}}"#;
+        say(
+            &mut *reader,
+            &format!(
+                r#"{{"method":"thread/tokenUsage/updated","params":{{"threadId":"{thread}","tokenUsage":{tokens}}}}}"#
+            ),
+        );
+    }
+    let window = r#"{"usedPercent":100,"resetsAt":9223372036854775807}"#;
+    say(
+        &mut *reader,
+        &format!(
+            r#"{{"method":"account/rateLimits/updated","params":{{"rateLimits":{{"primary":{window},"secondary":7}}}}}}"#
+        ),
+    );
+    let usage = reader.end(&Exit::code(0)).usage();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (u64::MAX, 0));
+}
+
 #[test]
 fn lines_that_are_no_messages_are_told_and_change_nothing() {
     let mut reader = at_work();
