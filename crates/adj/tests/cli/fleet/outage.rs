@@ -253,7 +253,7 @@ fn a_run_that_tries_an_unavailable_service_gives_up_as_soon_as_the_others() {
         ("review = \"architect\"", "review = \"auto\""),
     ]);
     let fleet = repository.start("run");
-    fleet.wait_for("has not answered yet; whoever begins next tries it");
+    fleet.wait_for("has not answered yet; the next run tries it");
     let expired = |run: &str| {
         let expires = |record: &Value| record["data"]["input"]["type"] == "SUSPEND_TIMEOUT";
         repository.log().iter().any(|record| record["data"]["id"] == run && expires(record))

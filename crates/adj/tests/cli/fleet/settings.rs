@@ -386,7 +386,7 @@ fn sessions_are_begun_anew_where_the_settings_say_that_they_cannot_be_taken_up()
         ("adapter = \"script\"", "adapter = \"script\"\nresume = false"),
     ]);
     let lines = waits_for_a_person(&repository);
-    assert!(!lines.contains("once more, afresh"), "no step fails for it:\n{lines}");
+    assert!(!lines.contains("retried with a new session"), "no step fails for it:\n{lines}");
     let tip = repository.git("rev-parse refs/adjutant/tasks/t-1");
     let sessions = repository.git(&format!("show {tip}:sessions.txt"));
     let each: BTreeSet<&str> = sessions.lines().collect();
