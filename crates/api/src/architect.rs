@@ -35,7 +35,7 @@ pub fn answer(call: &Call, (): (), _: Nothing, said: ArchitectAnswer) -> Result<
     let own = call.request.reply.clone().filter(|_| call.request.seat == Some(Seat::Architect));
     let Some(reply) = own else {
         return Err(Problem::new(403, "FORBIDDEN", "only the architect's agent may answer here")
-            .hint("its token comes with its request, in ADJ_TOKEN; a person answers with `adj answer`"));
+            .hint("the agent's token is in ADJ_TOKEN while it answers; a person answers with `adj answer`"));
     };
     let reply = call.submit(Ask::ArchitectAnswers { reply, answer: read(said)? })?;
     let accepted = reply.code.as_deref() != Some("NOT_ACCEPTED");

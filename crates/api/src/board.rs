@@ -84,7 +84,7 @@ pub fn board(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<types::task:
 fn status(text: &str) -> Result<Status, Problem> {
     Status::read(text).ok_or_else(|| {
         Problem::bad(format!("there is no status `{}`", text.escape_debug()))
-            .hint(format!("there are {}", names_of::<Status>()))
+            .hint(format!("use one of {}", names_of::<Status>()))
     })
 }
 
@@ -377,7 +377,7 @@ pub fn decide(call: &Call, id: ApprovalId, _: Nothing, decide: Decide) -> Result
         (None, Some(usd)) if usd.is_finite() && usd > 0.0 => Some(Raise::Money((usd * 1e6).round() as u64)),
         (None, Some(_)) => return Err(wrong("raiseUsd", "raiseUsd must be more than 0".to_owned())),
         (Some(_), Some(_)) => {
-            return Err(wrong("raiseUsd", "a limit is of turns or of money, not of both".to_owned()));
+            return Err(wrong("raiseUsd", "raise either the turns or the dollars, not both".to_owned()));
         }
     };
     let decision = Decision { approve, note, to, raise, complete, always };

@@ -43,7 +43,7 @@ pub fn show(call: &Call, name: ChannelName, _: Nothing, _: Nothing) -> Result<Ch
 pub(super) fn known<'w>(world: &'w World, name: &ChannelName) -> Result<&'w rooms::Channel, Problem> {
     world.channel(name).ok_or_else(|| {
         Problem::not_found(format!("there is no channel `{name}`"))
-            .hint("`adj channel ls` lists them, `adj channel create` makes one")
+            .hint("`adj channel ls` lists channels, `adj channel create` creates one")
     })
 }
 
@@ -107,25 +107,25 @@ fn why(call: &Call, world: &World, channel: &rooms::Channel) -> Option<String> {
         return None;
     }
     if channel.members.is_empty() {
-        return Some("nobody is in it yet".to_owned());
+        return Some("it has no agents yet".to_owned());
     }
     if channel.rests {
-        return Some("nobody had anything to say; it goes on with the next message".to_owned());
+        return Some("every agent passed; it continues with the next message".to_owned());
     }
     if let (true, Some(agent)) = (channel.ring.is_empty(), channel.resting.iter().next()) {
-        return Some(format!("{agent} is alone and has spoken; it goes on with the next message"));
+        return Some(format!("{agent} is alone and has spoken; it continues with the next message"));
     }
     if channel.ring.is_empty() {
-        return Some("none of its agents is there; messages are kept, and reach nobody".to_owned());
+        return Some("none of its agents is connected; messages are kept until one connects".to_owned());
     }
     let hosted: Vec<&AgentName> = channel.ring.iter().filter(|agent| world.is_hosted(agent)).collect();
     if !hosted.is_empty() && !world.fleet_running {
-        return Some("no fleet runs, and its agents are started by one".to_owned());
+        return Some("no fleet is running to start its agents".to_owned());
     }
     let away = hosted.iter().find_map(|agent| {
         let service = world.config.service_of(agent);
         let health = world.health.get(&service)?;
-        (!health.healthy).then(|| format!("{agent} needs {service}, which is away"))
+        (!health.healthy).then(|| format!("{agent} needs {service}, which is unavailable"))
     });
     let day = call.request.at.div_euclid(86_400_000);
     let spent = || {
@@ -454,7 +454,7 @@ pub fn turn(call: &Call, name: ChannelName, _: Nothing, said: TurnWord) -> Resul
         None => meant(call, &name)?,
     };
     let only = |field: &'static str, given: bool, with: TurnAction| match given && action != with {
-        true => Err(wrong(field, format!("`{field}` is said with `{with}` only"))),
+        true => Err(wrong(field, format!("`{field}` is only valid with `{with}`"))),
         false => Ok(()),
     };
     only("to", said.to.is_some(), TurnAction::Override)?;
@@ -476,10 +476,7 @@ pub fn turn(call: &Call, name: ChannelName, _: Nothing, said: TurnWord) -> Resul
 
 fn target(to: Option<&str>) -> Result<turn::State, Problem> {
     let Some(to) = to else {
-        return Err(wrong(
-            "to",
-            "`to` is missing: ACTIVE lets the turn go on, QUEUED takes it away".to_owned(),
-        ));
+        return Err(wrong("to", "`to` is missing: ACTIVE resumes the turn, QUEUED ends it".to_owned()));
     };
     Ok(match word::<OverrideTo>("to", to)? {
         OverrideTo::Active => turn::State::Active,
@@ -498,9 +495,9 @@ fn meant(call: &Call, name: &ChannelName) -> Result<AgentName, Problem> {
         let why = why(call, &world, channel).map(|why| format!(": {why}")).unwrap_or_default();
         let problem = Problem::new(409, "NO_TURN", format!("nobody has the turn in `{name}`{why}"));
         match channel.is_closed() {
-            true => problem.hint(format!("`adj channel history {name}` shows what was said there")),
+            true => problem.hint(format!("`adj channel history {name}` shows its messages")),
             false => problem.hint(format!(
-                "`adj channel status {name}` says who is in it; what is said of another's turn names the agent (`--as`)"
+                "`adj channel status {name}` lists its agents; name the agent of another turn with `--as`"
             )),
         }
     })
@@ -516,6 +513,6 @@ pub fn decide(
     let task = known(&world, &name)?.about.task.clone();
     let ReviewDecision { approve, note } = said;
     call.submit(Ask::DecideInRoom { channel: name.clone(), approve, note })?;
-    let task = task.ok_or_else(|| Problem::new(409, "NO_TASK", format!("`{name}` is about no task")))?;
+    let task = task.ok_or_else(|| Problem::new(409, "NO_TASK", format!("channel `{name}` has no task")))?;
     board::shown(call, &task)
 }

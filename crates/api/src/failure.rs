@@ -12,15 +12,16 @@ use std::process::ExitCode;
 
 /// Where to begin, and the exit codes: the end of `adj --help`.
 pub const HELP: &str = "\
-To start: `adj demo`. In a repository: `adj init`, `adj doctor`, `adj run`.
+To try it: `adj demo`. In a repository: `adj init`, `adj doctor`, `adj run`.
 
 Exit codes:
   0  success
-  1  failure, or only a part was done
-  2  wrong usage or invalid input
-  3  not allowed in this state or for this caller; the message says what is
+  1  failure, or partial success
+  2  invalid command line or input
+  3  refused in the current state or for this caller; the message says what
+     is allowed
   4  not found
-  5  server or service not reachable";
+  5  server or service unreachable";
 
 /// The kinds of end that a script can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -175,8 +175,8 @@ pub trait Project {
     }
     /// Adds what an agent outside has written to what the readers of its run are given. `folder` is where that is kept.
     fn write(&self, _folder: &std::path::Path, _run: &RunId, _text: &str) -> Result<(), Problem> {
-        Err(Problem::new(409, "NOT_SERVED", "no process owns the project that could keep it")
-            .hint("`adj serve` begins one"))
+        Err(Problem::new(409, "NOT_SERVED", "no server or fleet is running that could store it")
+            .hint("start one with `adj serve`"))
     }
 }
 
@@ -401,9 +401,9 @@ impl Call<'_> {
             Value::Null => Value::Object(Map::new()),
             // Serde would take a list for the members of an object, in their order.
             body @ Value::Object(_) => body.clone(),
-            _ => return Err(Problem::bad("the body is not right: it must be an object")),
+            _ => return Err(Problem::bad("invalid request body: it must be an object")),
         };
-        let wrong = |error| Problem::bad(format!("the body is not right: {error}"));
+        let wrong = |error| Problem::bad(format!("invalid request body: {error}"));
         serde_json::from_value(body).or_else(|error| {
             // To JSON, `2.0` is a whole number like any other.
             let whole = whole_numbers(self.request.body.clone());
@@ -413,7 +413,7 @@ impl Call<'_> {
 
     fn query<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         serde_urlencoded::from_str(&self.request.query)
-            .map_err(|error| Problem::bad(format!("the query is not right: {error}")))
+            .map_err(|error| Problem::bad(format!("invalid query: {error}")))
     }
 
     fn key(&self) -> Result<Option<smol_str::SmolStr>, Problem> {
@@ -421,14 +421,14 @@ impl Call<'_> {
         let (x, plain) = (&x.as_deref().map(unquoted), &plain.as_deref().map(unquoted));
         let key = match (x, plain) {
             (Some(x), Some(plain)) if x != plain => {
-                return Err(Problem::bad("`X-Idempotency-Key` and `Idempotency-Key` are different")
+                return Err(Problem::bad("`X-Idempotency-Key` and `Idempotency-Key` have different values")
                     .hint("send one of them, or both with the same value"));
             }
             (x, plain) => x.as_ref().or(plain.as_ref()),
         };
         match key {
             Some(key) if key.is_empty() || key.len() > 255 => {
-                Err(Problem::bad("an idempotency key has 1 to 255 bytes"))
+                Err(Problem::bad("an idempotency key must have 1 to 255 bytes"))
             }
             key => Ok(key.map(smol_str::SmolStr::new)),
         }
@@ -525,7 +525,7 @@ fn field<T: std::str::FromStr<Err = machines::names::BadName>>(
 fn word<T: machines::Wire>(field: &'static str, text: &str) -> Result<T, Problem> {
     T::read(text).ok_or_else(|| {
         let known = kernel::config::names_of::<T>();
-        wrong(field, format!("there is no {field} `{}`: it is one of {known}", text.escape_debug()))
+        wrong(field, format!("there is no {field} `{}`: use one of {known}", text.escape_debug()))
     })
 }
 

@@ -144,7 +144,7 @@ impl From<SubmitError> for Problem {
         match error {
             SubmitError::Fenced { .. } => Problem::new(409, "FENCED", detail),
             SubmitError::InFlight { .. } => Problem::new(409, "IN_FLIGHT", detail)
-                .hint("ask again when the first has been answered")
+                .hint("retry after the first request has been answered")
                 .retry_after(1),
             SubmitError::Log(error) => error.into(),
             SubmitError::Broken(error) => error.into(),
@@ -161,7 +161,7 @@ impl From<OpenError> for Problem {
             OpenError::Newer { needed, .. } => Problem::new(500, "NEWER_LOG", detail)
                 .hint(format!("install adjutant {needed} or newer; nothing was changed")),
             OpenError::Unreadable { .. } | OpenError::DoesNotFold { .. } => {
-                Problem::new(500, "LOG_DAMAGED", detail).hint("`adj verify` looks at the whole log")
+                Problem::new(500, "LOG_DAMAGED", detail).hint("`adj verify` checks the whole log")
             }
         }
     }
@@ -173,35 +173,36 @@ impl From<LogError> for Problem {
         match error {
             LogError::Held { holder } => {
                 let detail = match &holder {
-                    Some(holder) => format!("the project is held by {}", holder_name(holder)),
-                    None => "the project is held by another process".to_owned(),
+                    Some(holder) => format!("the project is in use by {}", holder_name(holder)),
+                    None => "the project is in use by another process".to_owned(),
                 };
-                Problem::new(503, "HELD", detail).hint("wait until it has ended, or end it, and try again")
+                Problem::new(503, "HELD", detail)
+                    .hint("wait until that process has ended, or stop it, and try again")
             }
             LogError::Full => Problem::new(507, NO_SPACE, detail)
-                .hint("nothing was written; make room on the disk and try again"),
+                .hint("nothing was written; free some disk space and try again"),
             LogError::Sync { .. } | LogError::Io { .. } => Problem::new(503, LOG_FAILED, detail)
-                .hint("it is not known to be written; look before you ask again"),
+                .hint("the request may have been executed; check before retrying"),
             LogError::Newer { .. } => {
                 Problem::new(500, "NEWER_LOG", detail).hint("install a newer adjutant; nothing was changed")
             }
             LogError::Trigger { path, name, .. } => {
                 let name = name.replace('"', "\"\"");
                 Problem::new(500, "LOG_TRIGGER", detail).hint(format!(
-                    "nothing was written; `sqlite3 {} 'DROP TRIGGER \"{name}\"'` removes it, then `adj verify`",
+                    "nothing was written; remove the trigger with `sqlite3 {} 'DROP TRIGGER \"{name}\"'`, then run `adj verify`",
                     path.display()
                 ))
             }
             LogError::TooLarge { .. } => Problem::new(413, "TOO_LARGE", detail),
             LogError::Missing { .. } => Problem::new(500, "LOG_MISSING", detail)
-                .hint("put the file back, or begin anew by removing what lies beside it"),
+                .hint("restore the log file, or delete the files beside it to start over"),
             LogError::Corrupt { .. }
             | LogError::Damaged { .. }
             | LogError::Lost { .. }
             | LogError::Foreign { .. }
             | LogError::Beyond { .. }
             | LogError::Stray { .. } => Problem::new(500, "LOG_DAMAGED", detail)
-                .hint("`adj verify` looks at the whole log; restore it from a copy or an export"),
+                .hint("`adj verify` checks the whole log; restore it from a backup or an export"),
             LogError::Older { .. }
             | LogError::Usurped { .. }
             | LogError::ReadOnly

@@ -137,24 +137,22 @@ fn own_run(call: &Call, named: Option<&str>) -> Result<RunId, Problem> {
     let world = call.world();
     let own = scope::own_runs(&world, call.request);
     if !matches!(call.request.actor, Actor::Agent { .. }) {
-        return Err(Problem::new(403, "FORBIDDEN", "only an agent at work on a task may ask this")
-            .hint("its token comes with its run, in ADJ_TOKEN"));
+        return Err(Problem::new(403, "FORBIDDEN", "only an agent that is working on a task may ask this")
+            .hint("its token is in ADJ_TOKEN during the run"));
     }
     match (named, &own[..]) {
         (Some(named), own) if own.contains(&named) => Ok(named),
-        (Some(named), _) => Err(Problem::new(
-            403,
-            "FORBIDDEN",
-            format!("run `{named}` is not one that the caller has under way"),
-        )
-        .hint("leave `run` out, or name one of your own")),
+        (Some(named), _) => {
+            Err(Problem::new(403, "FORBIDDEN", format!("run `{named}` is not an active run of the caller"))
+                .hint("omit `run`, or name one of your own"))
+        }
         (None, [run]) => Ok(run.clone()),
-        (None, []) => Err(Problem::new(409, "NO_RUN", "the caller has no run under way")
-            .hint("an agent that runs outside begins one with `POST /runs`")),
+        (None, []) => Err(Problem::new(409, "NO_RUN", "the caller has no active run")
+            .hint("an agent that runs outside the fleet starts one with `POST /runs`")),
         (None, several) => {
             let several: Vec<&str> = several.iter().map(|run| run.as_str()).collect();
-            let message = format!("the caller has several runs under way: {}", several.join(", "));
-            Err(Problem::new(409, "WHICH_RUN", message).hint("say which with `run`"))
+            let message = format!("the caller has several active runs: {}", several.join(", "));
+            Err(Problem::new(409, "WHICH_RUN", message).hint("name one with `run`"))
         }
     }
 }

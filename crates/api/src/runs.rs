@@ -42,7 +42,7 @@ pub fn open(call: &Call, (): (), _: Nothing, open: Open) -> Result<Reported, Pro
     let own = |agent: &AgentName| matches!(&call.request.actor, Actor::Agent { name, .. } if name == agent);
     if let Some(agent) = agent.filter(|agent| !own(agent)) {
         if options.is_some() || !prompt.is_empty() {
-            let message = "a worker's run has its prompt and limits from the task and the settings";
+            let message = "a worker's run takes its prompt and limits from the task and the settings";
             return Err(wrong(if options.is_some() { "options" } else { "prompt" }, message.to_owned()));
         }
         let reply = call.submit(Ask::StartRun { agent, task })?;
@@ -73,7 +73,7 @@ pub fn tokens(call: &Call, id: RunId, _: Nothing, piece: Piece) -> Result<Writte
     let run = world.run(&id).ok_or_else(|| no_run(&id))?;
     let most = world.config.limits.text_bytes;
     if piece.text.is_empty() || piece.text.len() > most {
-        return Err(wrong("text", format!("`text` has 1 to {most} bytes")));
+        return Err(wrong("text", format!("`text` must have 1 to {most} bytes")));
     }
     // Whoever may report the next turn of the run may say what it writes in it.
     let turn = run.machine.inner().current_turn.saturating_add(1);
@@ -91,14 +91,12 @@ const WRITTEN_BYTES_MAX: u64 = 16 << 20;
 static WRITING: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 pub fn write(handle: &Handle, folder: &Path, run: &RunId, text: &str) -> Result<(), Problem> {
-    let failed = |error: std::io::Error| Problem::new(500, "IO", format!("it cannot be kept: {error}"));
+    let failed = |error: std::io::Error| Problem::new(500, "IO", format!("it cannot be stored: {error}"));
     let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let written = std::fs::metadata(folder.join(run.as_str())).map_or(0, |file| file.len());
     if written + text.len() as u64 > WRITTEN_BYTES_MAX {
-        let detail = format!(
-            "run `{run}` has written {WRITTEN_BYTES_MAX} bytes piece by piece, which is all that is kept"
-        );
-        return Err(Problem::new(409, "TOO_MUCH", detail).hint("report the rest as the output of its turns"));
+        let detail = format!("run `{run}` has streamed {WRITTEN_BYTES_MAX} bytes, which is the limit");
+        return Err(Problem::new(409, "TOO_MUCH", detail).hint("report further output with its turns"));
     }
     let source = EffectId::new("outside").map_err(|error| Problem::bad(error.to_string()))?;
     let mut words = Words::open(folder, run, &source).map_err(failed)?;
@@ -113,13 +111,13 @@ fn read(mut event: Map<String, Value>) -> Result<machines::run::Event, Problem> 
         counted(options, "maxTurns");
     }
     machines::run::check_members(&event).map_err(|error| {
-        let message = format!("the event is not right: {}", error.message);
+        let message = format!("invalid event: {}", error.message);
         Problem::bad(message).errors(vec![error.into()])
     })?;
     let sent = machines::run::as_sent(Value::Object(event)).map_err(Problem::missing)?;
     serde_json::from_value(sent.clone()).or_else(|error| {
         // To JSON, `2.0` is a whole number like any other.
-        let wrong = |_| Problem::bad(format!("the event is not right: {error}"));
+        let wrong = |_| Problem::bad(format!("invalid event: {error}"));
         serde_json::from_value(whole_numbers(sent)).map_err(wrong)
     })
 }

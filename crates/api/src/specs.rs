@@ -47,7 +47,7 @@ pub fn show(call: &Call, id: SpecId, query: ShowQuery, _: Nothing) -> Result<Spe
             let is_it = |it: &SpecSubmitted| version.parse() == Ok(it.version);
             Some(submitted.iter().find(|(it, _)| is_it(it)).ok_or_else(|| {
                 Problem::not_found(format!("spec `{id}` has no version {version}"))
-                    .hint(format!("it has 1 to {}", spec.version))
+                    .hint(format!("it has versions 1 to {}", spec.version))
             })?)
         }
         Some(_) => return Err(wrong("version", "a version is a number from 1 upwards".to_owned())),

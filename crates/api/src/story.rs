@@ -153,7 +153,7 @@ impl Story {
                 let (task, who) = of_run(&moved.id)?;
                 let error = world.run(&moved.id).and_then(|run| run.machine.inner().last_error.clone());
                 if error.as_ref().is_some_and(|error| error.code == "RETRY") {
-                    return Some((Tone::Plain, format!("{who} tries {task} again, as a person asked")));
+                    return Some((Tone::Plain, format!("{who} retries {task}, as a person asked")));
                 }
                 // Nothing is tried again: that it is blocked, and by which limit, comes next.
                 if error.as_ref().is_some_and(|error| error.code == LIMIT_PASSED) {
@@ -171,14 +171,14 @@ impl Story {
             Event::WorkerLost(lost) => self.wrong(
                 lost.id.as_str(),
                 "lost worker",
-                format!("{}: its worker was lost; the task goes on with the next", lost.id),
+                format!("{}: its worker was lost; the next worker continues the task", lost.id),
             ),
             Event::StepRetried(retried) if retried.retried => {
                 let (task, _) = of_run(&retried.id)?;
                 self.wrong(
                     task.as_str(),
                     "step repeated",
-                    format!("{task}: the step hung or lost its session; once more, afresh"),
+                    format!("{task}: the step hung or lost its session; retried with a new session"),
                 )
             }
             // A fleet that starts tries credentials that were refused before; what comes of it is told.
@@ -196,7 +196,7 @@ impl Story {
                 // Nobody waits for it any more, and nobody has heard from it: whoever begins next will tell.
                 if seen.healthy && seen.probe.is_some() {
                     let away = self.healthy.get(&known) == Some(&false);
-                    let text = format!("{name} has not answered yet; whoever begins next tries it");
+                    let text = format!("{name} has not answered yet; the next run tries it");
                     return away.then_some((Tone::Plain, text));
                 }
                 let before = self.healthy.insert(known, seen.healthy).unwrap_or(true);
@@ -205,7 +205,7 @@ impl Story {
                     (true, false) if seen.refused => {
                         self.meets(seen.service.as_str(), "outage");
                         let text = format!(
-                            "{name} does not accept the credentials{error}; nothing is begun until it does, then adj retry --all"
+                            "{name} does not accept the credentials{error}; no agent starts until you fix them and run adj retry --all"
                         );
                         Some((Tone::Loud, text))
                     }
@@ -214,13 +214,12 @@ impl Story {
                             Some(reset) => format!("in {}", format::duration(reset - seen.at)),
                             None => format!("in {} s", world.config.limits.health_poll_seconds),
                         };
-                        let text =
-                            format!("{name} is unavailable{error}: its runs wait and are tried again {when}");
+                        let text = format!("{name} is unavailable{error}: its runs wait and retry {when}");
                         self.wrong(seen.service.as_str(), "outage", text)
                     }
                     (false, true) => {
                         self.survives(seen.service.as_str());
-                        Some((Tone::Good, format!("{name} is back: runs go on where they were")))
+                        Some((Tone::Good, format!("{name} is available again: runs continue")))
                     }
                     _ => None,
                 }
@@ -233,12 +232,10 @@ impl Story {
                 }
                 let before = world.task(id).and_then(|task| task.sent_back_tip.as_ref());
                 if passed.tip.is_some() && before == passed.tip.as_ref() {
-                    let text = "nothing has changed since changes were asked for";
+                    let text = "nothing has changed since the review";
                     let review = world.config.fleet.review;
                     return Some(match (passed.needs_person, review) {
-                        (None, Review::Auto) => {
-                            (Tone::Plain, format!("{id}: {text}; it is tried again as it is"))
-                        }
+                        (None, Review::Auto) => (Tone::Plain, format!("{id}: {text}; retried unchanged")),
                         (None, Review::Architect) => {
                             (Tone::Plain, format!("{id}: {text}; the architect reviews it again"))
                         }
@@ -381,7 +378,7 @@ impl Story {
                 Some((Tone::Good, format!("{} landed on {}", landed.id, world.config.main)))
             }
             Event::Restarted(restarted) => {
-                Some((Tone::Plain, format!("{} is started over, from main", restarted.id)))
+                Some((Tone::Plain, format!("{} is restarted from main", restarted.id)))
             }
             // What a person asks for, that person knows.
             Event::TaskMoved(moved) if moved.from == Status::Review && moved.to == Status::InProgress => {
@@ -522,10 +519,8 @@ impl Story {
             }
             Event::StoodStill(said) => Some((Tone::You, standstill::headline(said.reasons.len()))),
             Event::DiskSeen(seen) => match &seen.full {
-                Some(found) => {
-                    Some((Tone::Loud, format!("the disk is full ({found}): nothing new is begun")))
-                }
-                None => Some((Tone::Good, "there is room on the disk again".to_owned())),
+                Some(found) => Some((Tone::Loud, format!("the disk is full ({found}): no new work starts"))),
+                None => Some((Tone::Good, "the disk has free space again".to_owned())),
             },
             _ => None,
         }
@@ -592,12 +587,14 @@ impl Story {
             Event::WorkerMoved(moved) => {
                 let text = match moved.input {
                     worker::Event::Kill => format!("{} was killed", moved.name),
-                    worker::Event::Retry if by_person => format!("{} was told to try again", moved.name),
+                    worker::Event::Retry if by_person => format!("{} was asked to retry", moved.name),
                     _ => return None,
                 };
                 Some((Tone::Wrong, text))
             }
-            Event::WorkerSpawned(spawned) if by_person => plain(format!("worker {} was made", spawned.name)),
+            Event::WorkerSpawned(spawned) if by_person => {
+                plain(format!("worker {} was created", spawned.name))
+            }
             Event::SpecSubmitted(spec) => {
                 let again =
                     if spec.version > 1 { format!(", version {}", spec.version) } else { String::new() };
@@ -784,7 +781,7 @@ pub fn doing(world: &World, worker: &kernel::world::Worker, now: i64) -> String 
             let (step, turn) = (worker.machine.step_count + 1, run.machine.inner().current_turn);
             visible(&format!("step {step}, turn {turn}{last}"))
         }
-        (State::Ready, _) => "makes its tree".to_owned(),
+        (State::Ready, _) => "creates its tree".to_owned(),
         (State::Done, _) => match worker.last_step_at {
             Some(at) => format!("tests running {} s", (now - at).max(0) / 1000),
             None => "tests running".to_owned(),

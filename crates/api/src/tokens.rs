@@ -37,7 +37,7 @@ pub fn create(call: &Call, (): (), _: Nothing, wish: NewToken) -> Result<Minted,
 pub fn revoke(call: &Call, id: String, _: Nothing, _: Nothing) -> Result<TokenLine, Problem> {
     call.access.host.revoke_token(&id)?.ok_or_else(|| {
         Problem::not_found(format!("there is no token `{}`", id.escape_debug()))
-            .hint("`adj token ls` lists them, each with its id")
+            .hint("`adj token ls` lists tokens with their ids")
     })
 }
 
@@ -57,6 +57,6 @@ pub fn link(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Link, Problem
 
 /// No process has an address that a browser could open.
 pub fn not_served() -> Problem {
-    Problem::new(409, "NOT_SERVED", "no server with an address for browsers runs here")
+    Problem::new(409, "NOT_SERVED", "no server is running that browsers can reach")
         .hint("start one with `adj serve`, or run the fleet with `adj run --serve`")
 }

@@ -178,8 +178,8 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
 const WAITING_GRACE: Duration = Duration::from_millis(250);
 
 fn stopping() -> Problem {
-    Problem::new(503, "STOPPING", "the server stops, and what was waited for has not happened")
-        .hint("ask again: another server may be there in a moment")
+    Problem::new(503, "STOPPING", "the server is stopping, and the awaited event has not happened")
+        .hint("retry: another server may start in a moment")
         .retry_after(1)
 }
 
@@ -232,7 +232,7 @@ async fn asked(
         let end = project.services.project.world().seq;
         if after > end {
             return Err(Problem::not_found(format!("there is no record {after}: the log ends with {end}"))
-                .hint("follow from `after=0`, or from the last record that you have seen in this log"));
+                .hint("start from `after=0`, or from the last record that you have read in this log"));
         }
         return Ok(project.services.events.follow(after, connection.stopping.clone()));
     }
@@ -357,7 +357,7 @@ impl HttpServer {
 
 fn nothing_at(path: &str) -> Problem {
     Problem::not_found(format!("there is nothing at `{}`", path.escape_debug()))
-        .hint("a server of several projects has each of them at `/p/NAME/`")
+        .hint("a server with several projects serves each at `/p/NAME/`")
 }
 
 /// Asks on a thread that may block: for files, for git, and for the owner.
@@ -459,7 +459,7 @@ pub(super) fn method(method: &axum::http::Method, path: &str) -> Result<Method, 
         "DELETE" => Ok(Method::Delete),
         other => {
             let methods = api::routes::methods_at(path);
-            let detail = format!("nothing here takes {}", other.escape_debug());
+            let detail = format!("method {} is not allowed here", other.escape_debug());
             Err(Problem { methods, ..Problem::new(405, "NO_SUCH_METHOD", detail) })
         }
     }
@@ -467,7 +467,7 @@ pub(super) fn method(method: &axum::http::Method, path: &str) -> Result<Method, 
 
 fn text(headers: &HeaderMap, name: &str) -> Result<Option<String>, Problem> {
     let text = headers.get(name).map(|value| value.to_str().map(str::to_owned));
-    text.transpose().map_err(|_| Problem::bad(format!("the header `{name}` is not text")))
+    text.transpose().map_err(|_| Problem::bad(format!("the header `{name}` is not valid text")))
 }
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {
@@ -486,10 +486,10 @@ fn decoded(text: &str) -> Result<String, Problem> {
     let is_whole =
         |after: &str| after.len() >= 2 && after.bytes().take(2).all(|digit| digit.is_ascii_hexdigit());
     if !text.split('%').skip(1).all(is_whole) {
-        return Err(Problem::bad("a `%` in the address is not followed by two digits"));
+        return Err(Problem::bad("a `%` in the URL must be followed by two hexadecimal digits"));
     }
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
-    decoded.map(Cow::into_owned).map_err(|_| Problem::bad("the address is not text"))
+    decoded.map(Cow::into_owned).map_err(|_| Problem::bad("the URL is not valid text"))
 }
 
 #[cfg(test)]

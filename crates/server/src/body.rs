@@ -32,9 +32,9 @@ pub(super) async fn json_body(
     // More than 128 levels deep is an error too, and is found before the stack is.
     match serde_json::from_slice(&body) {
         // Nothing is what an empty body says.
-        Ok(Value::Null) => Err(Problem::bad("the body is not right: it must be an object")),
+        Ok(Value::Null) => Err(Problem::bad("invalid request body: it must be an object")),
         Ok(body) => Ok(body),
-        Err(error) => Err(Problem::bad(format!("the body is not JSON: {error}"))),
+        Err(error) => Err(Problem::bad(format!("the request body is not JSON: {error}"))),
     }
 }
 
@@ -44,7 +44,9 @@ where
     B: Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let too_large = || Problem::new(413, "TOO_LARGE", format!("a body holds {BODY_BYTES_MAX} bytes at most"));
+    let too_large = || {
+        Problem::new(413, "TOO_LARGE", format!("the request body must have at most {BODY_BYTES_MAX} bytes"))
+    };
     let said =
         headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if said.is_some_and(|said| said > BODY_BYTES_MAX as u64) {
@@ -54,8 +56,8 @@ where
     match read {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(error)) => Err(Problem::bad(format!("the body did not arrive: {error}"))),
-        Err(_) => Err(Problem::new(408, "TOO_SLOW", "the body did not arrive in time")),
+        Ok(Err(error)) => Err(Problem::bad(format!("the request body did not arrive: {error}"))),
+        Err(_) => Err(Problem::new(408, "TOO_SLOW", "the request body did not arrive in time")),
     }
 }
 

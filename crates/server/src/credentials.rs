@@ -21,7 +21,7 @@ use api::tokens::Who;
 use api::{Method, Problem};
 
 pub(super) fn unknown() -> Problem {
-    Problem::new(401, "UNAUTHORIZED", "the request shows no token that this project knows")
+    Problem::new(401, "UNAUTHORIZED", "the request has no valid token for this project")
         .hint("send `Authorization: Bearer TOKEN`; a person's token is in `.git/adjutant/token`")
 }
 
@@ -121,7 +121,7 @@ pub(super) async fn session(
         Method::Post => {
             let body = json_body(method, &parts.headers, body, transport.client_timeout).await?;
             let Enter { code } = Enter::deserialize(&body)
-                .map_err(|error| Problem::bad(format!("the body is not right: {error}")))?;
+                .map_err(|error| Problem::bad(format!("invalid request body: {error}")))?;
             let before = shown(transport, &parts.headers);
             // A link rests on the token of whoever made it, and ends with it.
             let lives = |folder: &Path, token: &str| {
@@ -130,11 +130,11 @@ pub(super) async fn session(
                 project.is_some_and(|project| project.services.tokens.lives(token, now))
             };
             let begun = transport.sessions.begin(&code, before, now, &lives).map_err(|error| {
-                Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}"))
+                Problem::new(500, "NO_SECRET", format!("the session could not be created: {error}"))
             })?;
             let begun = begun.ok_or_else(|| {
-                Problem::new(401, "LINK_USED", "this link was used already, or is too old")
-                    .hint("`adj url` prints a fresh one")
+                Problem::new(401, "LINK_USED", "this link was already used or has expired")
+                    .hint("`adj url` prints a new link")
             })?;
             let entered = serde_json::to_value(Entered { page_key: begun.page_key });
             (begun.secret, begun.seconds, entered.unwrap_or_default())
@@ -143,7 +143,8 @@ pub(super) async fn session(
             transport.names.check_cookie(parts)?;
             let shown = shown(transport, &parts.headers).ok_or_else(unknown)?;
             let ended = transport.sessions.end(shown, now).map_err(|error| {
-                let detail = format!("the session has ended until the server starts again: {error}");
+                let detail =
+                    format!("the session has ended, but a restart of the server may restore it: {error}");
                 Problem::new(500, "NOT_KEPT", detail)
             })?;
             if !ended {
@@ -152,7 +153,7 @@ pub(super) async fn session(
             (String::new(), 0, Value::Object(Default::default()))
         }
         _ => {
-            let detail = "a session is begun by POST and ended by DELETE";
+            let detail = "POST creates a session, DELETE ends it";
             let problem = Problem::new(405, "NO_SUCH_METHOD", detail);
             return Err(Problem { methods: vec!["POST", "DELETE"], ..problem });
         }
@@ -161,8 +162,9 @@ pub(super) async fn session(
     let name = transport.cookie_name();
     let cookie = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
     let mut response = respond(200, &entered);
-    let cookie = HeaderValue::from_str(&cookie)
-        .map_err(|error| Problem::new(500, "NO_SECRET", format!("no session could be begun: {error}")))?;
+    let cookie = HeaderValue::from_str(&cookie).map_err(|error| {
+        Problem::new(500, "NO_SECRET", format!("the session could not be created: {error}"))
+    })?;
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)
 }

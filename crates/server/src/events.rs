@@ -343,8 +343,8 @@ struct Heartbeat {
 
 /// From `after` in the query, or after the `Last-Event-ID` of a reader that comes back.
 pub(super) fn after(query: &str, last: Option<String>) -> Result<u64, Problem> {
-    let asked: EventsQuery = serde_urlencoded::from_str(query)
-        .map_err(|error| Problem::bad(format!("the query is not right: {error}")))?;
+    let asked: EventsQuery =
+        serde_urlencoded::from_str(query).map_err(|error| Problem::bad(format!("invalid query: {error}")))?;
     match last {
         Some(last) => {
             last.parse().map_err(|_| Problem::bad("`Last-Event-ID` must be the number of a record"))

@@ -68,12 +68,12 @@ impl Names {
         let named = one(&parts.headers, header::HOST.as_str())?;
         for host in asked.into_iter().chain(named) {
             if !self.hosts.contains(&host.to_lowercase()) {
-                return Err(Problem::new(421, "WRONG_HOST", "this server does not answer under that name")
-                    .hint("ask at the address that it printed; `--public-url` of `adj serve` adds another"));
+                return Err(Problem::new(421, "WRONG_HOST", "this server does not serve that host name")
+                    .hint("use the address that the server printed; `adj serve --public-url` adds another"));
             }
         }
         if asked.is_none() && named.is_none() {
-            return Err(Problem::bad("the request names no host"));
+            return Err(Problem::bad("the request has no `Host` header"));
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Names {
 }
 
 fn foreign() -> Problem {
-    Problem::new(403, "WRONG_ORIGIN", "the request comes from a page that is not this server's")
+    Problem::new(403, "WRONG_ORIGIN", "the request comes from a page of another site")
 }
 
 /// The only one of its name; more than one is nobody's honest request.

@@ -41,20 +41,20 @@ pub fn verified(path: &Path) -> Result<Verified, Problem> {
     passed("schema", "no table, index, view or trigger but adjutant's own".to_owned());
     let whole = Folded::read_all(&log, VERSION)?;
     let records = whole.head.seq;
-    passed("hash chain", format!("{records} records, each with the hash that its content has"));
+    passed("hash chain", format!("{records} records, each with the hash of its content"));
     passed("events", format!("{records} events fold to {} tasks", whole.world.tasks.len()));
 
     let violations: Vec<_> =
         kernel::invariants::check(&whole.world).iter().map(ToString::to_string).collect();
     if !violations.is_empty() {
-        let detail = format!("the log folds to a world that cannot be: {}", violations.join("; "));
+        let detail = format!("the log folds to an invalid state: {}", violations.join("; "));
         return Err(Problem::new(500, DAMAGED, detail).hint(REPORT));
     }
     passed("invariants", "all hold".to_owned());
 
     let newest = Folded::read(&log, VERSION)?;
     if newest.world != whole.world {
-        let detail = format!("the snapshot of record {} is not what the log folds to", newest.snapshot);
+        let detail = format!("the snapshot of record {} differs from the log", newest.snapshot);
         return Err(Problem::new(500, DAMAGED, detail).hint(REPORT));
     }
     let snapshot = match newest.snapshot {
@@ -67,17 +67,14 @@ pub fn verified(path: &Path) -> Result<Verified, Problem> {
     let mut kept: Vec<_> = pending.iter().map(|pending| pending.id.as_str()).collect();
     kept.sort_unstable();
     if kept != asked {
-        let detail = "the outbox does not hold the effects that the log asks for";
+        let detail = "the outbox differs from the effects in the log";
         return Err(Problem::new(500, DAMAGED, detail));
     }
-    passed("outbox", format!("{} effects, as the log asks for them", kept.len()));
-    passed("keys", format!("{} answers, each of the command that it was given to", kept_answers(&log)?));
+    passed("outbox", format!("{} effects, the same as in the log", kept.len()));
+    passed("keys", format!("{} answers, each stored with its own command", kept_answers(&log)?));
     let streams = streams::verify(&streams_beside(path)).map_err(of_streams)?;
     let streams::Checked { streams, chunks, bytes } = streams;
-    passed(
-        "streams",
-        format!("{streams} streams, {chunks} pieces with {bytes} bytes, as they were acknowledged"),
-    );
+    passed("streams", format!("{streams} streams, {chunks} chunks with {bytes} bytes, as acknowledged"));
     let hash = base::hex::hex(&whole.head.hash);
     Ok(Verified { ok: true, at: time(started), records, hash, checks })
 }
@@ -98,8 +95,8 @@ pub fn export(path: &Path, out: &mut dyn Write) -> Result<u64, TransferError> {
 }
 
 pub fn of_streams(error: streams::TransferError) -> Problem {
-    let hint = "stop the server, then restore a backup (`adj import`), or remove `streams/streams.db.head` to go on with what \
-                is left";
+    let hint = "stop the server, then restore a backup (`adj import`), or delete `streams/streams.db.head` to \
+     continue with the remaining streams";
     match &error {
         streams::TransferError::Damaged(_) | streams::TransferError::Database(_) => {
             Problem::new(500, "STREAMS_DAMAGED", error.to_string()).hint(hint)
@@ -135,8 +132,12 @@ fn alien(path: &Path, strangers: &[Stranger]) -> Problem {
     });
     let drops: Vec<String> = drops.collect();
     let path = path.display();
-    Problem::new(500, "LOG_FOREIGN", format!("`{path}` holds what adjutant did not make: {}", all.join(", ")))
-        .hint(format!("remove it with `sqlite3 {path} '{}'`", drops.join("; ")))
+    Problem::new(
+        500,
+        "LOG_FOREIGN",
+        format!("`{path}` contains objects that adjutant did not create: {}", all.join(", ")),
+    )
+    .hint(format!("remove it with `sqlite3 {path} '{}'`", drops.join("; ")))
 }
 
 /// Whose answer it is.
@@ -160,7 +161,7 @@ fn kept_answers(log: &dyn Log) -> Result<u64, Problem> {
     })?;
     match alien {
         Some(seq) => {
-            let detail = format!("record {seq} keeps an answer that its own command was not given");
+            let detail = format!("record {seq} stores an answer of another command");
             Err(Problem::new(500, DAMAGED, detail).hint(REPORT))
         }
         None => Ok(answers),

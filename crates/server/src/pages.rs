@@ -95,8 +95,8 @@ fn home(projects: &[&str]) -> String {
         page.push_str("</ul>");
     }
     page.push_str(
-        "<p>Programs ask under <code>/api/v1</code>: see the <a href=\"/docs\">HTTP interface</a> \
-         (<a href=\"/openapi.json\">OpenAPI</a>). <code>adj</code> on the command line does all of it.</p>",
+        "<p>Programs use <code>/api/v1</code>: see the <a href=\"/docs\">HTTP interface</a> (<a \
+         href=\"/openapi.json\">OpenAPI</a>). <code>adj</code> on the command line does all of it.</p>",
     );
     page
 }
@@ -106,10 +106,10 @@ static DOCS: LazyLock<String> = LazyLock::new(|| docs(&openapi::DOCUMENT));
 
 /// The document as a page for people.
 fn docs(document: &Value) -> String {
-    let mut page = "<h1>HTTP interface</h1><p>Every path stands behind <code>/api/v1</code>. Send \
-        <code>Authorization: Bearer TOKEN</code>. The same as a document for programs: <a href=\"/openapi.json\">\
-        OpenAPI</a>.</p>"
-        .to_owned();
+    let mut page =
+        "<h1>HTTP interface</h1><p>Every path starts with <code>/api/v1</code>. Send <code>Authorization: \
+     Bearer TOKEN</code>. The same as a document for programs: <a href=\"/openapi.json\">OpenAPI</a>.</p>"
+            .to_owned();
     for tag in list(&document["tags"]) {
         let title = tag["name"].as_str().unwrap_or_default();
         let _ = write!(page, "<h2>{}</h2>", escaped(title));

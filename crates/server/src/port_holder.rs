@@ -69,15 +69,15 @@ impl Holder {
         let pid = self.pid;
         match self.kind {
             Kind::Kept { .. } => format!(
-                "end it with `kill {pid}` and start again: what is at that port is sent tokens by whoever takes it for the \
-                 server; `adj ps` shows the agents"
+                "stop it with `kill {pid}` and start again: clients that take it for the server would send it their \
+                 tokens; `adj ps` shows the agents"
             ),
             Kind::Adjutant => {
-                "another server of yours is there: `--port 0` takes a free port, and `adj serve --project A \
-                               --project B` serves several projects at one"
+                "another server of yours listens there: `--port 0` picks a free port, and `adj serve --project A \
+                 --project B` serves several projects on one port"
                     .to_owned()
             }
-            Kind::Other => format!("`kill {pid}` ends it; `--port 0` takes a free port"),
+            Kind::Other => format!("`kill {pid}` stops it; `--port 0` picks a free port"),
         }
     }
 }

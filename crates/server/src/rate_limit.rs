@@ -65,8 +65,8 @@ fn check(limiter: &DefaultDirectRateLimiter) -> Result<(), Problem> {
     limiter.check().map_err(|not_yet| {
         let wait = not_yet.wait_time_from(DefaultClock::default().now());
         let seconds = wait.as_secs() + 1;
-        Problem::new(429, "TOO_MANY_REQUESTS", "too many requests came in a short time")
-            .hint(format!("wait {seconds} s, and ask less often"))
+        Problem::new(429, "TOO_MANY_REQUESTS", "too many requests in a short time")
+            .hint(format!("wait {seconds} s, and send requests less often"))
             .retry_after(seconds)
     })
 }

@@ -77,14 +77,12 @@ pub(super) fn share(caller: &str, bytes: usize) -> Result<Option<Arc<Share>>, Pr
 pub(super) fn no_room(no: NoRoom) -> Problem {
     let (status, detail) = match no {
         NoRoom::OfCaller => {
-            (429, "answers that this caller has not read yet hold as much memory as one caller may have")
+            (429, "unread responses of this caller use all the memory that one caller may use")
         }
-        NoRoom::OfServer => {
-            (503, "answers that clients have not read yet hold all the memory that there is for them")
-        }
+        NoRoom::OfServer => (503, "unread responses of all clients use all the memory for responses"),
     };
     Problem::new(status, "TOO_MUCH_UNREAD", detail)
-        .hint("read the answers that are open, or close their connections, and try again")
+        .hint("read the open responses or close their connections, and try again")
         .retry_after(1)
 }
 
@@ -108,7 +106,7 @@ pub(super) fn sent(
     }
     // What is whole is there at once.
     let Some(Ok(bytes)) = axum::body::to_bytes(body, usize::MAX).now_or_never() else {
-        return respond_problem(&Problem::new(500, "BUG", "the answer was not whole"));
+        return respond_problem(&Problem::new(500, "BUG", "the response was incomplete"));
     };
     let bytes = match counted {
         true => bytes,
@@ -118,7 +116,8 @@ pub(super) fn sent(
                 return respond_problem(&problem);
             }
             Err(problem) => {
-                let detail = format!("it was carried out, but its answer cannot be sent: {}", problem.detail);
+                let detail =
+                    format!("the request was executed, but its response cannot be sent: {}", problem.detail);
                 return respond_problem(&Problem { detail, ..problem });
             }
         },
@@ -151,7 +150,7 @@ impl hyper::body::Body for Sending {
             From::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
             // It breaks off: nobody takes it for all.
             From::Bytes(_) if over => {
-                Poll::Ready(Some(Err(axum::Error::new("the caller is not let in any more"))))
+                Poll::Ready(Some(Err(axum::Error::new("the caller's token or session is no longer valid"))))
             }
             From::Bytes(bytes) => {
                 let piece = bytes.split_to(PIECE_BYTES.min(bytes.len()));

@@ -83,7 +83,7 @@ impl Sessions {
         let (mut sessions, mut unread) = (BTreeMap::new(), Vec::new());
         for folder in folders {
             let kept = read_list(&folder.join(FILE)).unwrap_or_else(|error| {
-                unread.push(format!("whoever was signed in has to come by a link again: {error}"));
+                unread.push(format!("signed-in browsers must sign in again with a new link: {error}"));
                 Vec::new()
             });
             sessions.insert(folder, kept);

@@ -54,7 +54,7 @@ pub(super) async fn ask_streams(
     name: &str,
 ) -> Result<Response, Problem> {
     let Some(streams) = &project.services.streams else {
-        return Err(Problem::not_found("no streams are served here").hint("`adj serve` serves them"));
+        return Err(Problem::not_found("this process serves no streams").hint("`adj serve` serves them"));
     };
     let request = axum::http::Request::from_parts(parts.clone(), body);
     Ok(streams.answer_to(name, path, request, access).await.map(Body::new))
@@ -72,7 +72,7 @@ fn stream_access(project: &Arc<MountedProject>, path: &str, caller: &Caller) -> 
         // What is held back from an agent is in there: it reads its channels by the routes and tools, which know that.
         Some(("channels", name)) => {
             let hint = format!("read `/api/v1/channels/{name}/messages`, or use the tool `channel_read`");
-            let detail = "a channel's stream is for people: it has what agents may not know of yet";
+            let detail = "only people may read a channel's stream: it contains messages that agents have not received yet";
             return Err(Problem::new(403, "FORBIDDEN", detail).hint(hint));
         }
         Some(("agents", _)) => "/history".to_owned(),

@@ -61,8 +61,7 @@ impl std::str::FromStr for PublicUrl {
         }
         if scheme == "http" && !is_here(authority.host().trim_matches(['[', ']'])) {
             return Err(
-                "browsers would send sessions where others can read them: it must be https://HOST[:PORT]"
-                    .to_owned(),
+                "it must be https://HOST[:PORT], because browsers would send sessions unencrypted".to_owned()
             );
         }
         let port = authority.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
@@ -79,15 +78,13 @@ impl std::fmt::Display for PublicUrl {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    #[error(
-        "{0} can be reached from other machines, and whoever listens on the way could read tokens and code"
-    )]
+    #[error("{0} can be reached from other machines, and tokens and code would be sent unencrypted")]
     Exposed(IpAddr),
-    #[error("`--auth none` lets everybody in, and {0} can be reached from other machines")]
+    #[error("`--auth none` disables authentication, and {0} can be reached from other machines")]
     Open(IpAddr),
-    #[error("cannot listen at {address}: {error}{}", holder.as_ref().map(|holder| format!(": {holder} listens there")).unwrap_or_default())]
+    #[error("cannot listen on {address}: {error}{}", holder.as_ref().map(|holder| format!(": {holder} listens there")).unwrap_or_default())]
     Bind { address: SocketAddr, error: io::Error, holder: Option<Holder> },
-    #[error("`{}` is not a {what} in PEM form: {why}", path.display())]
+    #[error("`{}` is not a {what} in PEM format: {why}", path.display())]
     Pem { path: PathBuf, what: &'static str, why: String },
     #[error("the certificate and the key cannot be used: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
@@ -98,11 +95,11 @@ impl ListenError {
         let hint = match self {
             ListenError::Bind { holder: Some(holder), .. } => return holder.hint(),
             ListenError::Exposed(_) => {
-                "give it a certificate (--tls-cert FILE --tls-key FILE), say that a proxy with TLS stands before it \
-                 (--behind-proxy), or leave --listen out"
+                "use a certificate (--tls-cert FILE --tls-key FILE) or a TLS-terminating proxy (--behind-proxy), or \
+                 omit --listen"
             }
-            ListenError::Open(_) => "leave --auth none out, or listen at 127.0.0.1",
-            ListenError::Bind { .. } => "another server may be there: `--port 0` takes a free port",
+            ListenError::Open(_) => "omit --auth none, or listen on 127.0.0.1",
+            ListenError::Bind { .. } => "another server may listen there: `--port 0` picks a free port",
             ListenError::Pem { .. } | ListenError::Tls(_) => {
                 "--tls-cert takes the certificate with its chain, --tls-key its private key"
             }

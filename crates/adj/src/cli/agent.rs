@@ -19,14 +19,14 @@ pub enum Command {
 Example:
   adj agent disable anna --reason 'too expensive today'
 
-A task that it is working on continues; `adj pause RUN` stops that. `adj agent enable` undoes it.")]
+The agent finishes its current task; `adj pause RUN` stops that too. `adj agent enable` reverses it.")]
     Disable(Disable),
     /// Enable an agent again
     #[command(after_help = "\
 Example:
   adj agent enable anna
 
-In channels it is IDLE then: `adj channel add CHANNEL anna` puts it back into the queue.")]
+In its channels the agent is IDLE: `adj channel add CHANNEL anna` puts it back into the queue.")]
     Enable(Enable),
 }
 
@@ -34,7 +34,7 @@ In channels it is IDLE then: `adj channel add CHANNEL anna` puts it back into th
 pub struct Disable {
     /// Name of the agent
     name: String,
-    /// Why, for whoever asks what the agent's tasks wait for
+    /// Reason; `adj why` prints it for the agent's tasks
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }

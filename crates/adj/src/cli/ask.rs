@@ -19,15 +19,14 @@ Example:
   adj ask 'Tabs or spaces?'
   adj ask --task c-abc1 --wait 'Which of the two parsers is meant?'
 
-A person answers in words; what needs only a yes or a no is asked by itself and gets `adj approve`. The question is listed by \
-`adj waiting` until somebody answers it with `adj answer`. An agent asks about its own task. Its \
-task keeps its status, but no further step of its run begins before the question is answered; an answer that nobody waited \
-for comes with the next step.")]
+`adj waiting` lists the question until a person answers it with `adj answer`. An agent asks about its own task: the task \
+keeps its status, but the next step of its run starts only after the answer. Without --wait the agent gets the answer \
+with that step. Tool calls, budgets and limits need no question: `adj approve` decides them.")]
 pub struct Ask {
-    /// Task that the question is about; an agent's is its own
+    /// Task that the question is about; an agent always asks about its own
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
-    /// Wait for the answer and print it, for as long as limits.question says
+    /// Wait for the answer, at most limits.question, and print it
     #[arg(long)]
     wait: bool,
     /// The question
@@ -40,15 +39,16 @@ Example:
   adj answer r7 'Spaces, four of them.'
   adj answer r9 --abandon 'Not this year.'
 
-For questions in words; `adj approve` and `adj deny` decide tool calls, budgets and limits. A question is answered once. To what the architect could not decide, the architect goes on with what you say. `--abandon` gives \
-a request up: nobody waits for it any more. `adj requests` lists the open ones.")]
+A question can be answered once. If the architect escalated it, the architect continues with your answer. `--abandon` \
+closes the question without an answer. `adj requests` lists open questions. `adj approve` and `adj deny` decide tool \
+calls, budgets and limits.")]
 pub struct Answer {
-    /// Request, as `adj waiting` and `adj requests` list it
+    /// Id of the question, from `adj waiting` or `adj requests`
     id: String,
     /// The answer; with --abandon, the reason
     #[arg(required_unless_present = "abandon")]
     text: Option<String>,
-    /// Give the request up
+    /// Close the question without an answer
     #[arg(long)]
     abandon: bool,
 }

@@ -1,4 +1,4 @@
-//! `adj channel …` and `adj turn …`: rooms in which agents take turns, and what people do in them.
+//! `adj channel` and `adj turn`: commands for rooms in which agents take turns.
 
 use super::chat;
 use super::project::Project;
@@ -23,13 +23,13 @@ Example:
   adj channel create design --topic 'How should the cache expire?' --add anna ben
   adj channel create talk --mode queue --timeout 2m
 
-Agents of adjutant.toml are started by a running fleet when their turn comes. Others connect from outside. `adj channel \
-tail` shows what is said, and lets you join in.")]
+A running fleet starts an agent from adjutant.toml when its turn comes. Other agents connect from outside. `adj channel \
+tail` shows the conversation and lets you take part.")]
     Create(Create),
     /// List channels
     #[command(after_help = "Example:\n  adj channel ls --all")]
     Ls(Ls),
-    /// Show who is in a channel, who has the turn, and why nobody has it
+    /// Show a channel's members, whose turn it is, or why nobody has it
     #[command(after_help = "Example:\n  adj channel status design")]
     Status(Status),
     /// Add agents to a channel, at the end of the queue
@@ -38,7 +38,7 @@ Example:
   adj channel add design anna ben
   adj channel add design carla --timeout 5m
 
-An agent that is away takes its place when it connects.")]
+An agent that is not connected joins the queue when it connects.")]
     Add(Add),
     /// Remove agents from a channel
     #[command(after_help = "Example:\n  adj channel remove design ben")]
@@ -46,22 +46,22 @@ An agent that is away takes its place when it connects.")]
     /// Post a message to a channel
     #[command(after_help = "Example:\n  adj channel post design 'Think of the offline case too.'")]
     Post(Post),
-    /// Show what is said in a channel, live; on a terminal you can join in
+    /// Follow a channel live; on a terminal you can post too
     #[command(after_help = "\
 Example:
   adj channel tail design
   adj channel tail design -n 50 --no-follow
   adj channel tail design --json
 
-On a terminal, what you type is posted when you press Enter. Lines that begin with a slash are commands:
-  /who            who is here, and who has the turn
-  /resume         let the agent that waits go on
-  /skip AGENT     pass an agent over, now or when its turn comes
-  /cancel         end the turn; what is being said is not posted
-  /fresh AGENT    let an agent begin anew, without its memory of the channel
+On a terminal, Enter posts the line that you typed. Lines that start with a slash are commands:
+  /who            list the members, and whose turn it is
+  /resume         resume the paused turn
+  /skip AGENT     skip an agent's current or next turn
+  /cancel         end the turn and discard the unfinished message
+  /fresh AGENT    start a new session for an agent, without its memory
   /approve        approve the task that is reviewed here
-  /changes TEXT   send the task back with what must be changed
-  /quit           leave; the channel goes on")]
+  /changes TEXT   request changes to that task
+  /quit           leave; the channel continues")]
     Tail(Tail),
     /// Show or search the messages of a channel
     #[command(after_help = "Example:\n  adj channel history design --search cache")]
@@ -78,7 +78,7 @@ pub enum Mode {
     Inject,
     /// All get it after the turn
     Queue,
-    /// The turn pauses until you let it go on
+    /// The turn pauses until you resume it
     Interrupt,
     /// All get it at once
     Parallel,
@@ -89,7 +89,7 @@ pub enum Mode {
 pub enum Ends {
     /// The end of its reply
     Reply,
-    /// Its own word, time or silence
+    /// An explicit turn_complete, a timeout, or silence
     Signal,
 }
 
@@ -100,28 +100,28 @@ pub struct Create {
     /// What your message does while an agent has the turn [default: inject]
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// How long a turn may last [default: 60s]
+    /// Time limit of a turn [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     timeout: Option<u32>,
-    /// How long an agent may wait in its turn [default: 5m]
+    /// Time limit of a pause within a turn [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     wait_timeout: Option<u32>,
-    /// What it is about; the first message
+    /// Subject of the channel, posted as its first message
     #[arg(long, value_name = "TEXT")]
     topic: Option<String>,
-    /// Task in REVIEW that is reviewed in it
+    /// Task in REVIEW that this channel reviews
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
     /// What ends the turn of an agent that the fleet starts [default: reply]
     #[arg(long, value_enum)]
     ends: Option<Ends>,
-    /// End a turn after silence of so many seconds [default: 10]
+    /// End a turn after this many seconds without output [default: 10]
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "10")]
     auto_detect: Option<u32>,
     /// Do not announce turns that timed out
     #[arg(long)]
     no_announce_timeouts: bool,
-    /// Do not announce agents that were lost in their turn
+    /// Do not announce agents that disconnect in their turn
     #[arg(long)]
     no_announce_disconnects: bool,
     /// Agents to add
@@ -131,7 +131,7 @@ pub struct Create {
 
 #[derive(Debug, Args)]
 pub struct Ls {
-    /// Closed ones too
+    /// Include closed channels
     #[arg(long)]
     all: bool,
 }
@@ -149,10 +149,10 @@ pub struct Add {
     /// Agents to add
     #[arg(required = true, value_name = "AGENT")]
     agents: Vec<String>,
-    /// How long their turns may last [default: as in the channel]
+    /// Time limit of their turns [default: the channel's]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     timeout: Option<u32>,
-    /// How long they may wait in their turn [default: as in the channel]
+    /// Time limit of a pause within their turns [default: the channel's]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     wait_timeout: Option<u32>,
 }
@@ -178,10 +178,10 @@ pub struct Post {
 pub struct Tail {
     /// Channel
     pub channel: String,
-    /// Number of messages to begin with, at most 1000
+    /// Number of earlier messages to print first, at most 1000
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub lines: usize,
-    /// End after these
+    /// Print them and exit
     #[arg(long)]
     pub no_follow: bool,
 }
@@ -190,7 +190,7 @@ pub struct Tail {
 pub struct History {
     /// Channel
     channel: String,
-    /// Only messages with this text in them, or by somebody of this name
+    /// Show only messages that contain this text, or whose author has this name
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
 }
@@ -206,25 +206,25 @@ pub enum Turn {
     /// End the turn
     #[command(after_help = "Example:\n  adj turn complete design")]
     Complete(OneTurn),
-    /// End the turn without having said anything
+    /// End the turn without posting a message
     #[command(after_help = "Example:\n  adj turn pass design")]
     Pass(OneTurn),
-    /// Pause a turn and keep it until it goes on
+    /// Pause a turn; the agent keeps it until it is resumed
     #[command(after_help = "Example:\n  adj turn wait design --note 'the build' --for 5m")]
     Wait(Wait),
-    /// Let a turn that waits go on, or take it away
+    /// Resume a paused turn, or end it
     #[command(after_help = "\
 Example:
   adj turn resume design
   adj turn resume design --as anna --to queued")]
     Resume(Resume),
-    /// Pass an agent over, now or when its turn comes
+    /// Skip an agent's current or next turn
     #[command(after_help = "Example:\n  adj turn skip design --as ben")]
     Skip(OneTurn),
-    /// End the turn; what is being said is not posted
+    /// End the turn and discard the unfinished message
     #[command(after_help = "Example:\n  adj turn cancel design")]
     Cancel(OneTurn),
-    /// Let an agent begin anew, without its memory of the channel
+    /// Start a new session for an agent, without its memory of the channel
     #[command(after_help = "Example:\n  adj turn fresh design --as anna")]
     Fresh(OneTurn),
 }
@@ -233,7 +233,7 @@ Example:
 pub struct OneTurn {
     /// Channel
     channel: String,
-    /// Agent whose turn it is [default: an agent's own; for a person, whoever has the turn]
+    /// Agent to act for [default: the calling agent; for a person, the agent whose turn it is]
     #[arg(long = "as", value_name = "AGENT")]
     agent: Option<String>,
 }
@@ -242,20 +242,20 @@ pub struct OneTurn {
 pub struct Wait {
     #[command(flatten)]
     turn: OneTurn,
-    /// What it waits for
+    /// What the agent is waiting for
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// For how long at most [default: as in the channel]
+    /// Time limit of the pause [default: the channel's]
     #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
     time: Option<u32>,
 }
 
-/// Where a turn that waits goes.
+/// The new state of a paused turn.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum To {
-    /// It goes on
+    /// The turn continues
     Active,
-    /// It is over, and the next has the turn
+    /// The turn ends, and the next agent has it
     Queued,
 }
 
@@ -263,7 +263,7 @@ pub enum To {
 pub struct Resume {
     #[command(flatten)]
     turn: OneTurn,
-    /// Where the turn goes [default: active]
+    /// New state of the turn [default: active]
     #[arg(long, value_enum)]
     to: Option<To>,
 }

@@ -18,10 +18,10 @@ pub struct Demo {
     /// Directory for the sample repository [default: a new temporary directory]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Watch an architect split a spec into six stories, have them built, and review them
+    /// Show an architect: it splits a spec into six stories and reviews them
     #[arg(long, conflicts_with = "room")]
     spec: bool,
-    /// Watch three agents and a person talk in a room about a change, and decide
+    /// Show a room: three agents and a person discuss a change and decide
     #[arg(long)]
     room: bool,
 }
@@ -89,15 +89,14 @@ struct Document<'d> {
 }
 
 const HELP: &str = "\
-Nine tickets, four workers. The agents play a scenario, and everything else is real: they edit and
-commit in trees of their own, one writes code that fails its tests, one says DONE without having
-done anything, two change the same line, one is killed in the middle of its work.
-It takes about ten seconds. The repository stays, to be looked at.
+Four workers work on nine tickets. The agents are scripted; git, processes, tests and merges are real. One agent writes \
+code that fails its tests, one reports DONE without any change, two change the same line, and one is killed in the middle \
+of its work. The demo takes about ten seconds. The repository stays for you to inspect.
 
---spec: a spec is split into six stories with dependencies; one question is passed on to a person,
-one review asks for changes, one outage is survived.
---room: three agents and a person talk about a change; one takes too long, one crashes, and the
-person's decision lands it.";
+--spec: the architect splits a spec into six stories with dependencies. It escalates one question to a person, requests \
+changes in one review, and continues after one outage of its model.
+
+--room: three agents and a person discuss a change. One agent times out, one crashes, and the person's decision merges it.";
 
 /// Nine tickets.
 const FILES: &[(&str, &str)] = &[

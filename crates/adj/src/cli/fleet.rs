@@ -25,9 +25,8 @@ Example:
   adj ps
   adj ps --json | jq -r '.[] | select(.status == \"stuck\").name'
 
-Under the workers stand the architect, and the rooms in which an agent has the turn, where there are any.
-AGE is the time since the worker got its task, or since it was created. ~ marks a cost that is partly estimated (see \
-`adj cost --help`).";
+If there are an architect or rooms in which an agent has the turn, they are listed below the workers. AGE is the time \
+since the worker got its task, or since it was created. ~ marks a cost that is partly estimated (see `adj cost --help`).";
 
 pub const QUEUE_HELP: &str = "\
 Example:
@@ -245,9 +244,10 @@ pub fn spawn(command: &Spawn, context: Context) -> Result<(), Failure> {
 Example:
   adj approvals
   adj approvals q12               show the whole call
-  adj approve q12, or adj deny q12 --note 'why not'
+  adj approve q12
+  adj deny q12 --note 'why not'
 
-Each request is one line; `… +3 lines` marks a longer call. `adj review` lists the tasks that wait for a review.")]
+Each request is one line; `… +3 lines` marks a longer call. `adj review` lists the tasks that need a review.")]
 pub struct Approvals {
     /// Show only this request, in full
     id: Option<String>,
@@ -319,17 +319,17 @@ Example:
   adj approvals
   adj approve q12 --note 'only this once'
   adj approve q12 --always        do not ask again for this call in this task
-  adj approve q12 --raise 20      add 20 turns to a turn limit, or 20 dollars to a budget
+  adj approve q12 --raise 20      add 20 turns to a limit, 20 dollars to a budget
   adj approve q12 --complete      at the turn limit: check the work as it is
 
-Says yes to a tool call, a budget or a limit. A question in words gets `adj answer`, finished work `adj review --approve`.";
+`adj answer` answers a question with text. `adj review --approve` approves finished work.";
 
 pub const DENY_HELP: &str = "\
 Example:
   adj deny q12 --note 'use the staging server'
 
-A tool call is not run; the agent gets the note and continues. At a budget, a turn limit or another request the task \
-is BLOCKED. --to sets another status instead.";
+A denied tool call does not run; the agent gets the note and continues. If you deny a budget, a turn limit or another \
+request, the task becomes BLOCKED. --to sets another status instead.";
 
 #[derive(Debug, Args)]
 pub struct Decide {

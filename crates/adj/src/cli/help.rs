@@ -1,27 +1,25 @@
-//! The commands in the help of `adj`: in groups, by what people want to do.
+//! The list of commands in `adj --help`: ten for daily use first, then the others in groups.
 
 use super::terminal::wrap;
 
-/// The help is read at this width, however wide the terminal is.
-const WIDTH: usize = 80;
+/// Every help page has this width, also on a wider terminal.
+pub const WIDTH: usize = 80;
 
 #[rustfmt::skip]
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Begin",                  &["demo", "init", "doctor", "login"]),
-    ("Tasks",                  &["task", "board", "why", "history", "cost"]),
-    ("The fleet",              &["run", "stop", "ps", "peek", "logs", "watch"]),
-    ("Finished work",          &["review", "diff", "merge", "queue", "undo", "salvage"]),
-    ("What waits for you",     &["waiting", "approvals", "approve", "deny", "ask", "answer", "requests"]),
-    ("Specs and agents",       &["spec", "architect", "agent", "channel", "turn"]),
-    ("One run or worker",      &["start", "runs", "tools", "pause", "resume", "abort", "retry", "shell",
-                                 "spawn", "assign", "kill", "cleanup", "clean", "state"]),
-    ("Server and programs",    &["serve", "url", "token", "service", "mcp"]),
-    ("Settings",               &["config", "prompt"]),
-    ("The log",                &["verify", "backup", "export", "import"]),
-    ("About Adjutant itself",  &["machine", "sim", "completions", "man"]),
+    ("Daily use",        &["task", "board", "run", "stop", "ps", "logs", "waiting", "review", "diff", "why"]),
+    ("Get started",      &["demo", "init", "doctor", "login"]),
+    ("Runs and workers", &["start", "runs", "pause", "resume", "abort", "retry", "shell",
+                           "spawn", "assign", "kill", "cleanup", "clean"]),
+    ("Review and merge", &["merge", "queue", "undo", "salvage", "approvals", "approve", "deny", "ask", "answer"]),
+    ("Watch",            &["peek", "watch", "tools", "history", "cost", "state"]),
+    ("Rooms and specs",  &["channel", "turn", "spec", "architect", "requests", "agent"]),
+    ("Server",           &["serve", "url", "token", "service", "mcp"]),
+    ("Maintenance",      &["config", "prompt", "verify", "backup", "export", "import",
+                           "machine", "sim", "completions", "man"]),
 ];
 
-/// Words that other tools have for something that has another name here.
+/// Names that other tools have for one of our commands.
 #[rustfmt::skip]
 const ALSO_CALLED: &[(&str, &str)] = &[
     ("d",         "adj run"),
@@ -39,12 +37,12 @@ const ALSO_CALLED: &[(&str, &str)] = &[
     ("settings",  "adj config"),
 ];
 
-/// The command that does what a word means elsewhere.
+/// Our command for a name that other tools use.
 pub fn also_called(word: &str) -> Option<&'static str> {
     ALSO_CALLED.iter().find(|(name, _)| *name == word).map(|(_, command)| *command)
 }
 
-/// The top of the help, with its commands in groups in place of clap's one list.
+/// `adj --help` with its commands in groups, instead of clap's single list.
 pub fn grouped(command: clap::Command) -> clap::Command {
     let mut commands = String::new();
     for (heading, names) in GROUPS {

@@ -24,10 +24,10 @@ const LIST_BYTES_MAX: u64 = 64 << 20;
 #[command(after_help = "\
 Example:
   adj task import --label ready
-  gh issue list --json number,title,body,labels,url --assignee @me | adj task import -
+  gh issue list --json number,title,body,labels,url | adj task import -
 
-Runs `gh issue list` in the repository, as you. Issue 12 becomes task gh-12; issues that already are tasks, open or closed, \
-are skipped. Anybody can open an issue in a public repository, and agents read its text: choose by label.")]
+Runs `gh issue list` in the repository, as you. Issue 12 becomes task gh-12. Issues that already have a task, open or \
+closed, are skipped. In a public repository anyone can write an issue and agents read it: select trusted ones by label.")]
 pub struct Import {
     /// `-` reads the JSON of `gh issue list --json number,title,body,labels,url` from standard input
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true, conflicts_with_all = ["label", "limit", "search"])]

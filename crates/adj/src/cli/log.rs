@@ -27,10 +27,10 @@ use std::path::{Path, PathBuf};
 Example:
   adj history c-abc1
   adj history --machines c-abc1
-  adj history login                  a spec, with all that happened to its stories
+  adj history login                      a spec with its stories
   adj history --all --json | jq '.[-1]'
 
-With --json it prints the transitions of --machines, or with --all every event.")]
+--json prints the transitions of --machines, or with --all every event.")]
 pub struct History {
     /// Task, worker, run, spec, request or channel [default: everything]
     #[arg(value_name = "NAME")]
@@ -109,7 +109,7 @@ fn told_as_story(items: &[Item], context: Context) -> Result<(), Failure> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  adj why            the whole fleet: failures, and what each task waits for
+  adj why            the whole fleet: failures, and why each task waits
   adj why c-abc1
   adj why -v A       also the conditions that hold")]
 pub struct Why {
@@ -338,8 +338,8 @@ Example:
   adj backup ~/backups/api.jsonl
   adj init && adj import ~/backups/api.jsonl     in a fresh clone
 
-The copy is of one moment, also while a fleet runs. It holds the log and the durable streams that clients wrote, in the form of
-`adj export`; the code is in git. It is checked before it is written, and only you can read it.")]
+The backup is consistent, also while a fleet runs. It contains the log and the durable streams that clients wrote, in the \
+format of `adj export`; your code is in git. `adj` verifies it before writing, and only you can read the file.")]
 pub struct Backup {
     /// File to write
     file: PathBuf,

@@ -12,15 +12,15 @@ use project::credentials;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  adj login claude                        # runs `claude setup-token`, then asks for the token
-  adj login codex --with-token < key.txt  # reads the API key from standard input
+  adj login claude                 runs `claude setup-token`, then asks for it
+  adj login codex --with-token < key.txt
   adj login claude --remove
 
-The login is stored in ~/.config/adjutant/credentials, readable for you alone. The sandbox hides \
-that folder from agents and tests. An agent gets only the variable that its `env` names. A variable \
+`adj` stores the login in ~/.config/adjutant/credentials, which only you can read. The sandbox hides that \
+directory from agents and tests. An agent gets only the variable that its `env` names. A variable \
 that is set in your shell has precedence.")]
 pub struct Login {
-    /// The agent program: claude or codex
+    /// Agent program: claude or codex
     agent: String,
     /// Read the token from standard input
     #[arg(long, conflicts_with = "remove")]

@@ -30,16 +30,17 @@ pub enum Command {
 }
 
 const STEP_HELP: &str = "\
-Each line of standard input is {\"state\": …, \"event\": …}; each is answered by one line,
-{\"ok\": true, \"state\": …, \"effects\": […]} or {\"ok\": false, \"code\": …, \"message\": …, \"allowed\": […]}.
-The state may be given as its name alone. Nothing is stored.
+Each line of standard input is
+  {\"state\": …, \"event\": …}
+and gets one line of output:
+  {\"ok\": true, \"state\": …, \"effects\": […]}
+  {\"ok\": false, \"code\": …, \"message\": …, \"allowed\": […]}
+A state can be its name alone. The command stores nothing.
 
 Example:
-  echo '{\"state\":\"idle\",\"event\":{\"type\":\"assign\",\"task\":\"c-1\",\"claimable\":true}}' |
-    adj machine step worker
+  echo '{\"state\":\"working\",\"event\":{\"type\":\"kill\"}}' | adj machine step worker
 
-The exit code is 0 when every line was answered, also where the answer was no.
-The shapes of states and events are in docs/machines.";
+The exit code is 0 if every line could be read, also if an event was refused. docs/machines describes the states and events.";
 
 fn formats() -> impl TypedValueParser<Value = Format> {
     let names = Format::ALL.iter().map(|format| format.name());

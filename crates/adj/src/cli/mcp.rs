@@ -12,8 +12,8 @@ pub const HELP: &str = "\
 Example:
   claude mcp add adjutant -- adj --project /path/to/repository mcp
 
-It serves the Model Context Protocol until its input ends, to whoever started it: an agent by its ADJ_TOKEN, else a person.
-The tools are listed by role. Agents that Adjutant starts have it already.";
+Serves the Model Context Protocol on standard input and output until the input ends. With ADJ_TOKEN of an agent it offers \
+the tools of that agent's role, otherwise those of a person. Agents that Adjutant starts are connected already.";
 
 pub fn run(context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;

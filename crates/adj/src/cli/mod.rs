@@ -1,6 +1,6 @@
-//! The command line: arguments in, text or one JSON document out, and an exit code that says which kind of end it was.
+//! The command line. It reads arguments, prints text or one JSON document, and returns an exit code for each kind of result.
 //!
-//! A family of commands is a module beside this one, with a line in [`Command`] and a line in [`run`].
+//! Each family of commands is a module in this directory, with one line in [`Command`] and one in [`run`].
 
 mod address;
 mod agent;
@@ -102,11 +102,11 @@ enum Command {
 
     /// Run the fleet: agents work on open tasks until you stop it
     Run(run::Run),
-    /// Serve projects to browsers and programs; the fleet is off until it is started
+    /// Serve projects over HTTP; the fleet stays off until you start it
     Serve(serve::Serve),
-    /// Print a link that opens the server's page in a browser, once
+    /// Print a one-time sign-in link for the server's page
     Url(serve::Url),
-    /// Install the server as a systemd unit, look at it, remove it
+    /// Install, inspect and remove the server's systemd unit
     #[command(subcommand)]
     Service(service::Command),
     /// Create, list and revoke tokens for the server
@@ -121,7 +121,7 @@ enum Command {
     Assign(worker::Assign),
     /// Start an agent on a task now
     Start(runs::Start),
-    /// List runs: each agent at work on a task
+    /// List runs: one agent working on one task
     Runs(runs::Runs),
     /// Pause a run: its agent stops until you resume it
     Pause(runs::Pause),
@@ -131,7 +131,7 @@ enum Command {
     Abort(runs::Abort),
     /// List the tool calls of a run
     Tools(runs::Tools),
-    /// Follow what runs do, live
+    /// Follow the events of runs, live
     Watch(watch::Watch),
     /// Show the latest messages and tool calls of an agent
     Peek(transcript::Peek),
@@ -145,7 +145,7 @@ enum Command {
     Retry(worker::Retry),
     /// Remove a worker's working tree; its content is saved first
     Cleanup(worker::Cleanup),
-    /// Remove all workers and their working trees; their content is saved first
+    /// Remove all workers and their trees; their content is saved first
     Clean(worker::Clean),
     /// Print all workers as JSON (state.json format)
     #[command(after_help = worker::STATE_HELP)]
@@ -164,35 +164,35 @@ enum Command {
     /// List approved tasks that are waiting to merge
     #[command(after_help = fleet::QUEUE_HELP)]
     Queue,
-    /// List all that waits for you, and what you can do about it
+    /// List everything that needs you, with the commands to answer it
     #[command(after_help = waiting::HELP)]
     Waiting,
-    /// List pending requests: tool calls, budgets and limits
+    /// List pending approvals: tool calls, budgets and limits
     Approvals(fleet::Approvals),
-    /// Approve a pending request
+    /// Approve a pending tool call, budget or limit
     #[command(after_help = fleet::APPROVE_HELP)]
     Approve(fleet::Approve),
-    /// Deny a pending request
+    /// Deny a pending tool call, budget or limit
     #[command(after_help = fleet::DENY_HELP)]
     Deny(fleet::Decide),
-    /// Ask a question that a person answers in words
+    /// Ask a question that a person answers with text
     Ask(ask::Ask),
-    /// Answer a question, or give a request up
+    /// Answer a question, or abandon it
     Answer(ask::Answer),
-    /// Submit, show and list specs: what is to be built
+    /// Submit, show and list specs
     #[command(subcommand)]
     Spec(spec::Command),
-    /// List what is asked, of the architect and of you
+    /// List questions to the architect and to you
     Requests(spec::Requests),
-    /// Show where the architect stands, and what waits for it
+    /// Show the architect's state and queue
     #[command(after_help = spec::ARCHITECT_HELP)]
     Architect,
-    /// List the agents, disable one and enable it again
+    /// List, disable and enable agents
     #[command(subcommand)]
     Agent(agent::Command),
-    /// Store the login of an agent program, for you alone
+    /// Store your login for an agent program
     Login(login::Login),
-    /// Rooms in which agents take turns and you join in
+    /// Create and join channels: rooms where agents take turns
     #[command(subcommand)]
     Channel(channel::Command),
     /// End, pause or resume a turn in a channel
@@ -212,7 +212,7 @@ enum Command {
     /// Show, check and trust the settings
     #[command(subcommand)]
     Config(settings::Config),
-    /// Show the prompts that agents get
+    /// Show the prompts that agents receive
     #[command(subcommand)]
     Prompt(settings::Prompt),
     /// Check this machine and repository
@@ -221,18 +221,18 @@ enum Command {
     Verify,
     /// Export the whole log to a file, as JSON lines
     Export(log::Transfer),
-    /// Back up a project, also while it runs: the log and the streams that clients wrote
+    /// Back up a project's log and streams, also while it runs
     Backup(log::Backup),
     /// Import an exported log or a backup
     Import(log::Transfer),
     /// Print the five state machines and try events on them
     #[command(subcommand)]
     Machine(machine::Command),
-    /// Run a fleet on a sample repository; needs no model and no key
+    /// Run a fleet on a sample repository; no model or key needed
     Demo(demo::Demo),
-    /// Simulate fleets with scripted agents, a virtual clock and injected faults
+    /// Simulate fleets with a virtual clock and injected faults
     Sim(sim::Sim),
-    /// Serve the tools of this project to an AI assistant: MCP on standard input and output
+    /// Serve this project's tools to an AI assistant (MCP over stdio)
     #[command(after_help = mcp::HELP)]
     Mcp,
     /// Print a shell completion script
@@ -379,7 +379,8 @@ fn run(command: Command, context: Context) -> Result<(), Failure> {
 
 /// The global options are listed by `adj --help`; the help of each command names them in one line.
 fn told_once(mut command: clap::Command) -> clap::Command {
-    // Global options reach the subcommands only when the tree is built.
+    // Global options and the width reach the subcommands only when the tree is built.
+    command = command.term_width(help::WIDTH);
     command.build();
     help::grouped(command.mut_subcommands(brief))
 }

@@ -27,9 +27,8 @@ Example:
   adj diff c-abc1
   adj merge c-abc1
 
-The same as `adj review c-abc1 --approve`, for work that you have read already; `adj review` shows it first. Approves the \
-commit that is printed. If the branch changes afterwards, the task needs a new approval. `adj queue` shows \
-its place, and `adj run` merges it.")]
+The same as `adj review c-abc1 --approve`. The approval is for the commit that the command prints: if the branch changes \
+afterwards, the task needs a new approval. `adj queue` shows its position, and `adj run` merges it.")]
 pub struct Merge {
     /// Task in REVIEW, or the worker that finished it
     #[arg(value_name = "NAME|TASK")]
@@ -53,8 +52,8 @@ pub fn merge(command: &Merge, context: Context) -> Result<(), Failure> {
 Example:
   adj undo c-abc1
 
-Creates a task with a commit that reverts the task's changes. It is tested and merged like any other. If later changes \
-conflict with it, the `git revert` command to run by hand is printed.")]
+Creates a new task with a commit that reverts the changes. It is tested and merged like any other task. If later changes \
+conflict with it, `adj` prints the `git revert` command to run manually.")]
 pub struct Undo {
     /// Merged task
     #[arg(value_name = "TASK")]
@@ -74,15 +73,16 @@ pub fn undo(command: &Undo, context: Context) -> Result<(), Failure> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  adj review                      list tasks that wait for a review
+  adj review                      list tasks that need a review
   adj review c-abc1
   adj review c-abc1 --approve
   adj review c-abc1 --changes 'the error message must name the file'
   adj review c-abc1 --room review-1 --add anna --reviewer ben
 
-Approved work is queued for merging (`adj queue`); `adj merge` approves without showing anything. With --changes the agent gets the text and continues to work.")]
+Approved work is queued for merging (`adj queue`). With --changes the agent gets the text and continues to work. `adj merge` \
+approves without showing the work.")]
 pub struct Review {
-    /// Task, or the worker that works on it or finished it [default: list all that wait for a review]
+    /// Task, or its worker [default: list all tasks that need a review]
     #[arg(value_name = "TASK|WORKER")]
     task: Option<String>,
     /// Approve the work for merging

@@ -45,10 +45,10 @@ use tokio::task::JoinSet;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct Run {
-    /// Give each worker one step, finish what follows from it, and end
+    /// Run one step of each worker, finish its consequences, and exit
     #[arg(long)]
     once: bool,
-    /// End when nothing is left to do without a person; a call that waits for an answer is ended, its question stays open
+    /// Exit when all remaining work needs a person; a tool call that awaits approval is stopped and its request stays open
     #[arg(long, conflicts_with = "once")]
     until_idle: bool,
     /// Run in the background; `adj stop` ends it
@@ -57,7 +57,7 @@ pub struct Run {
     /// Number of workers [default: fleet.workers]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
-    /// Answer browsers and programs too, as `adj serve` does
+    /// Also serve HTTP, as `adj serve` does
     #[arg(long)]
     serve: bool,
     #[command(flatten)]
@@ -67,16 +67,18 @@ pub struct Run {
 const HELP: &str = "\
 Example:
   adj run
-  adj run --until-idle && git push      in a script: ends with 1 where a task needs a person
+  adj run --until-idle && git push
   adj run --detach; adj logs A -f; adj stop
 
-Tickets become tasks, idle workers take them, and what is green and approved lands on main.
-Where nothing is done for a minute (limits.standstill) although work is left, it says what it waits for.
-On a terminal, what waits for you can be answered there: arrow keys choose, Enter shows all of it, a
-number answers.
-Ctrl-C stops cleanly: running calls may end first, for up to 30 seconds (fleet.stop_timeout), and
-all work is kept. A second Ctrl-C ends the agents at once; what they have written is kept too.
-`adj run` goes on from there.";
+Each ticket becomes a task, and idle workers take the tasks. Approved work is merged, tested as merged, and main moves to \
+it. With --until-idle the exit code is 1 if a task needs a person.
+
+If nothing progresses for limits.standstill (1m) while work remains, `adj run` prints what it is waiting for.
+
+On a terminal you can answer pending items in place: arrow keys select one, Enter shows it in full, a number answers.
+
+Ctrl-C stops cleanly: running tool calls have up to 30 seconds (fleet.stop_timeout) to finish. A second Ctrl-C stops the \
+agents at once. Either way all work is kept, and the next `adj run` continues from there.";
 
 /// How often the view is drawn at most, and how long it stands still at most.
 const FRAME: Duration = Duration::from_millis(80);

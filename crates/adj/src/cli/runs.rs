@@ -16,7 +16,7 @@ use serde_json::Value;
 Example:
   adj runs --task t-1
 
-A run is one agent at work on one task; a task that is reviewed and sent back has several.")]
+A run is one agent working on one task. A task has several runs if a review sends it back.")]
 pub struct Runs {
     /// Only the runs of this task
     #[arg(long, value_name = "TASK")]
@@ -28,7 +28,7 @@ pub struct Runs {
 Example:
   adj start coder t-1
 
-An idle worker of the agent takes the task; where there is none, one is created. While no fleet runs, the run begins \
+An idle worker of the agent takes the task; if there is none, `adj` creates one. If no fleet is running, the run starts \
 with `adj run`.")]
 pub struct Start {
     /// Agent, as adjutant.toml names it
@@ -43,8 +43,8 @@ Example:
   adj pause t-1
   adj resume t-1 --feedback 'Use the existing parser.'
 
-The agent is stopped and its working tree is kept. `adj waiting` lists the run until you resume it; `adj abort` ends it for \
-good.")]
+The agent stops and its working tree is kept. `adj waiting` lists the run until you resume it. `adj abort` ends it \
+permanently.")]
 pub struct Pause {
     /// Run, or the task or worker whose run it is
     #[arg(value_name = "RUN|TASK|WORKER")]
@@ -58,8 +58,8 @@ Example:
   adj resume t-1.2 --max-turns 80
   adj resume t-1 --feedback 'Use the existing parser.'
 
-Also tries a failed run again, and continues one at its turn limit. A request of the agent's, or a budget, is answered \
-with `adj approve` or `adj deny`.")]
+Also retries a failed run, and continues one that reached its turn limit. `adj approve` and `adj deny` decide tool calls \
+and budgets.")]
 pub struct Resume {
     /// Run, or the task or worker whose run it is
     #[arg(value_name = "RUN|TASK|WORKER")]
@@ -67,7 +67,7 @@ pub struct Resume {
     /// New turn limit of the run, 1 to 200
     #[arg(long, value_name = "N")]
     max_turns: Option<u32>,
-    /// What the agent is told
+    /// Message for the agent
     #[arg(long, value_name = "TEXT")]
     feedback: Option<String>,
 }
@@ -77,8 +77,8 @@ pub struct Resume {
 Example:
   adj abort t-1 --reason 'wrong approach'
 
-The agent is stopped and its work is saved: `adj salvage list`. The task is BLOCKED until you retry or assign it; `adj task \
-cancel` ends the task itself, `adj kill` frees a worker that has no run or is stuck.")]
+The agent stops and its work is saved: `adj salvage list`. The task is BLOCKED until you retry or assign it. `adj task \
+cancel` ends the task itself. `adj kill` frees a worker that is stuck or has no run.")]
 pub struct Abort {
     /// Run, or the task or worker whose run it is
     #[arg(value_name = "RUN|TASK|WORKER")]
@@ -94,8 +94,7 @@ Example:
   adj tools t-1
   adj tools t-1.2 --json
 
-Calls that were refused before they ran are listed with AGENT_TOOL_NOT_ALLOWED. `--json` prints input and output of \
-each call.")]
+Calls that the policy refused have the status AGENT_TOOL_NOT_ALLOWED. `--json` prints the input and output of each call.")]
 pub struct Tools {
     /// Run, or the task or worker whose run it is
     #[arg(value_name = "RUN|TASK|WORKER")]

@@ -51,7 +51,7 @@ pub struct Serve {
     /// Open the page in a browser
     #[arg(long)]
     open: bool,
-    /// On SIGTERM, leave agents at work: the next server goes on with them
+    /// On SIGTERM, keep agents running; the next server continues with them
     #[arg(long)]
     keep_agents: bool,
     #[command(flatten)]
@@ -65,45 +65,47 @@ Example:
   adj serve --project ~/api --project ~/web
   adj serve --detach; adj url; adj stop
 
-No agent is started before --run, `adj run` or POST /api/v1/fleet/start says so. The API is at /api/v1 (described at
-/docs and /openapi.json); of several projects, each is at /p/NAME/.
-Programs send `Authorization: Bearer TOKEN`; browsers come by the link of `adj url`, which works once.
-Ctrl-C stops the fleets cleanly and ends the server; all work is kept.";
+Agents start only with --run, with `adj run`, or after POST /api/v1/fleet/start. The API is at /api/v1; /docs and \
+/openapi.json describe it. If the server has several projects, each is at /p/NAME/.
+
+Programs send `Authorization: Bearer TOKEN`. Browsers sign in with the one-time link from `adj url`.
+
+Ctrl-C stops the fleets cleanly and then the server; all work is kept.";
 
 /// Where a server listens, and for whom.
 #[derive(Clone, Debug, Args)]
 pub struct Listen {
-    /// Port; 0 takes a free one
+    /// Port to listen on; 0 picks a free one
     #[arg(long, value_name = "PORT", default_value_t = tcp::PORT)]
     port: u16,
-    /// Address to listen at; beyond this machine only with TLS or a proxy
+    /// Address to listen on; other than loopback needs TLS or a proxy
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     listen: IpAddr,
-    /// Certificate with its chain, in PEM form
+    /// TLS certificate with its chain (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// Private key of the certificate, in PEM form
+    /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// A proxy that speaks TLS stands before the server
+    /// A TLS-terminating proxy is in front of the server
     #[arg(long)]
     behind_proxy: bool,
-    /// Address by which browsers reach it, where that is another: https://HOST
+    /// Public URL, if different from the listen address: https://HOST
     #[arg(long, value_name = "URL")]
     public_url: Option<PublicUrl>,
-    /// Who is let in: `none` asks nobody for a token, for test suites on this machine
+    /// Authentication; `none` disables it (loopback only, for test suites)
     #[arg(long, value_name = "HOW", default_value = "token")]
     auth: Auth,
-    /// How to tell what happens: `json` prints a line for every transition, request and notice to stderr
+    /// Log format; `json` prints one line per transition, request and notice to stderr
     #[arg(long, value_name = "FORM", default_value = "text", hide_possible_values = true, value_parser = log_forms())]
     log: LogForm,
-    /// Seconds that a long poll of a stream waits
+    /// Duration of a long poll on a stream, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LONG_POLL, value_parser = clap::value_parser!(u64).range(1..=300))]
     long_poll: u64,
-    /// Seconds that a client may take to send a body, or take nothing of an answer, before it is cut off
+    /// Idle timeout for request bodies and responses, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = CLIENT_TIMEOUT, value_parser = clap::value_parser!(u64).range(1..=300))]
     client_timeout: u64,
-    /// Let webhooks of streams reach this machine, over plain http too, and private networks
+    /// Allow stream webhooks to plain http, this machine and private networks
     #[arg(long)]
     local_webhooks: bool,
 }
@@ -757,9 +759,9 @@ Example:
   adj url
   adj url --open
 
-The link works once, within ten minutes; the browser stays signed in for two weeks.")]
+The link works once, within ten minutes. The browser stays signed in for two weeks.")]
 pub struct Url {
-    /// Open it in a browser
+    /// Open the link in a browser
     #[arg(long)]
     open: bool,
 }

@@ -14,28 +14,28 @@ pub enum Command {
     /// Write the unit, enable it and start it
     #[command(after_help = "\
 Example:
-  adj service install                       serves every project that `adj init` has set up
-  adj service install --project ~/api       serves this one, as a unit of its own
-  adj service install -- --run --port 4700  with options of `adj serve`
-  adj service install --dry-run             prints the unit and does nothing
+  adj service install                       serve every initialized project
+  adj service install --project ~/api       serve this one, as its own unit
+  adj service install -- --run --port 4700  pass options to `adj serve`
+  adj service install --dry-run             print the unit file
 
-Keys that agents need go into ~/.config/adjutant/environment, as NAME=VALUE lines that only you can read.
-A restart of the unit ends no agent: the new server goes on with those that are at work.")]
+Put the keys that agents need into ~/.config/adjutant/environment, as NAME=VALUE lines, and make the file readable \
+only for you. Agents keep running while the unit restarts; the new server continues with them.")]
     Install(Install),
-    /// Show whether the unit is there, enabled and running
+    /// Show whether the unit is installed, enabled and running
     #[command(after_help = "Example:\n  adj service status")]
     Status(Which),
-    /// Show what the server printed, by journalctl
+    /// Show the server's output (journalctl)
     #[command(after_help = "Example:\n  adj service logs -f")]
     Logs(Logs),
-    /// Stop the unit and remove it; the projects and their work stay
+    /// Stop and remove the unit; projects and their work are kept
     #[command(after_help = "Example:\n  adj service uninstall")]
     Uninstall(Which),
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct Which {
-    /// A unit of the system, which starts without anybody logged in; needs root
+    /// Use a system unit, which starts at boot without a login; needs root
     #[arg(long)]
     system: bool,
 }

@@ -16,10 +16,11 @@ Example:
   cd my-project && adj init
 
 Writes a short adjutant.toml with the settings to decide on: agent, tests, review, workers, budget. It also contains \
-the command that installs the packages of your project in each working tree, and the package caches that it uses. \
-.worktreeinclude, .cursor/worktrees.json, .codex/environments/environment.toml and conductor.json are taken into \
-account. Prints where state and working trees are stored, and checks this machine. An existing file is not changed. \
-`adj config defaults` prints every other setting.")]
+the command that installs your packages in each working tree, and the package caches. `adj init` reads .worktreeinclude, \
+.cursor/worktrees.json, .codex/environments/environment.toml and conductor.json.
+
+It prints where state and working trees are stored, and checks this machine. It does not change an existing file. \
+`adj config defaults` prints all settings.")]
 pub struct Init {
     /// Run the commit hooks of the repository (pre-commit, husky, lefthook, core.hooksPath) with the tests
     #[arg(long)]
@@ -167,8 +168,8 @@ Example:
   git diff HEAD~ adjutant.toml .worktreeinclude
   adj config trust
 
-Settings that an agent changed take effect only after this command, because they name programs that run as you. So does \
-a .worktreeinclude that an agent changed, because it gives your files to agents.")]
+If an agent changed the settings, they take effect only after this command, because they name programs that run as you. The \
+same holds for .worktreeinclude, because it gives your files to agents.")]
     Trust,
     /// Use the defaults after adjutant.toml was deleted
     #[command(after_help = "\
@@ -176,7 +177,7 @@ Example:
   git rm adjutant.toml
   adj config forget
 
-When adjutant.toml is missing, for example on a branch without it, the last settings stay in force until this command.")]
+If adjutant.toml is missing, for example on another branch, the last settings stay in use until this command.")]
     Forget,
 }
 

@@ -47,14 +47,14 @@ pub struct Sim {
 
 const HELP: &str = "\
 Checks all invariants after every commit, and that the log restores the whole state after every crash. At the end every \
-task must be DONE, or wait for a reason that the injected faults explain. The first failure ends the command with exit \
-code 1 and prints the command that repeats it.
+task must be DONE, or wait for a reason that the injected faults explain. At the first failure the command prints how to \
+repeat it and exits with 1.
 
 `passing` faults resolve without a person: every task must end as DONE.
 
 Examples:
   adj sim                                  one simulation
-  adj sim --runs 1000 --faults all         a thousand simulations with all kinds of faults
+  adj sim --runs 1000 --faults all         a thousand, with all kinds of faults
   adj sim --faults conflict,outage --exact --trace";
 
 /// Lives that wait are listed up to here; the others are counted.

@@ -23,8 +23,8 @@ Example:
   adj spec submit docs/login.md
   adj spec submit docs/login.md --name login --dry-run
 
-What was read is shown before anything is loaded: each story with what it depends on, and each line that was not understood. \
-The architect splits prose into stories, or sends it back with feedback; change the file then, and submit it again.")]
+Before it loads anything, the command shows each story with its dependencies, and each line that it could not read. The \
+architect splits prose into stories, or returns it with feedback: change the file and submit it again.")]
     Submit(Submit),
     /// Show a spec, its feedback and its stories
     #[command(after_help = "Example:\n  adj spec show login\n  adj spec show login --version 1")]
@@ -41,7 +41,7 @@ pub struct Submit {
     /// Name of the spec; its tasks are named after it [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Show what was read, and load nothing
+    /// Show the stories without loading them
     #[arg(long)]
     dry_run: bool,
     /// Load a list of tasks without asking
@@ -64,9 +64,9 @@ Example:
   adj requests
   adj requests --all
 
-The architect serves its requests one at a time, in order of arrival. Where it asks you, answer with `adj answer`.")]
+The architect answers its questions one at a time, in order of arrival. Answer a question to you with `adj answer`.")]
 pub struct Requests {
-    /// Include answered requests
+    /// Include answered questions
     #[arg(long)]
     all: bool,
 }
@@ -75,8 +75,8 @@ pub const ARCHITECT_HELP: &str = "\
 Example:
   adj architect
 
-`[architect]` in adjutant.toml names the agent. It splits specs, answers questions of other agents, and reviews where \
-fleet.review is \"architect\". `adj requests` lists what it is asked; `adj retry architect` lets it go on after an error.";
+`[architect]` in adjutant.toml names the agent. It splits specs and answers questions of other agents. If fleet.review is \
+\"architect\", it also reviews tasks. `adj requests` lists its questions; `adj retry architect` continues after an error.";
 
 pub fn run(command: Command, context: Context) -> Result<(), Failure> {
     match command {

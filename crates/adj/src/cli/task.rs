@@ -40,9 +40,9 @@ Example:
   adj task try c-abc1
   adj task try c-abc1 --agent opus --agent codex
 
-Each try is a task of its own with the same text, branch and working tree apart. With `review = \"human\"` you compare \
-them (`adj review`, `adj diff`) and approve one; with `review = \"auto\"` the first with green tests lands. The work of \
-the others is kept: `adj salvage list`. Tasks that depend on one try go on when any of them is done.")]
+Each try is a separate task with the same text, and with its own branch and working tree. With `review = \"human\"` you \
+compare them (`adj review`, `adj diff`) and approve one. With `review = \"auto\"` the first one that passes its tests is \
+merged. The work of the others is kept: `adj salvage list`. Dependent tasks start when any of the tries is done.")]
     Try {
         /// Task
         id: String,
@@ -52,13 +52,13 @@ the others is kept: `adj salvage list`. Tasks that depend on one try go on when 
         #[command(flatten)]
         once: Once,
     },
-    /// Submit the plan of the task that an agent is at work on
+    /// Submit a work plan, as the agent of a task
     #[command(after_help = "\
 Example:
   adj task plan 'Read the parser' 'Let it take tabs' 'Test both'
 
-For an agent at work, where `plan = \"agent\"` in [fleet] of adjutant.toml leaves the plan to it. `adj task edit --plan` \
-is for people.")]
+For agents: with `plan = \"agent\"` in [fleet] of adjutant.toml, a working agent submits its own plan. People use `adj \
+task edit --plan`.")]
     Plan {
         /// 3 to 6 steps
         #[arg(required = true, value_name = "STEP")]
@@ -74,7 +74,7 @@ is for people.")]
 Example:
   adj task assign c-abc1 coder
 
-`adj assign WORKER TASK` gives the task to one worker, at once.")]
+`adj assign WORKER TASK` assigns the task to one worker immediately.")]
     Assign {
         /// Task
         id: String,
@@ -114,8 +114,8 @@ Example:
 Example:
   adj task cancel c-abc1
 
-Nobody works on it any more; `adj abort` and `adj kill` only end the agent, and the task can be retried. Commits stay on the \
-task's branch (see `adj task show c-abc1`) until trash.age has passed. Uncommitted changes are saved: `adj salvage list`.")]
+Canceling is final. `adj abort` and `adj kill` only stop the agent, and you can retry the task. Commits stay on the task's \
+branch (see `adj task show c-abc1`) until trash.age has passed. Uncommitted changes are saved: `adj salvage list`.")]
     Cancel {
         /// Task, or the worker that works on it
         #[arg(value_name = "TASK|WORKER")]
@@ -161,8 +161,8 @@ Example:
   adj board --json | jq '.BLOCKED[].id'";
 
 const MOVE_HELP: &str = "\
-`adj machine show task` lists what each move requires. Give it by options, or as one JSON object by --payload:
-  adj task move t-1 IN_PROGRESS --plan 'read it' --plan 'fix it' --plan 'test it'
+`adj machine show task` lists the fields that each move requires. Set them with options, or with --payload as one JSON object:
+  adj task move t-1 IN_PROGRESS --plan 'read' --plan 'fix' --plan 'test'
   adj task move t-1 BLOCKED --payload '{\"reason\":\"manual\"}'";
 
 /// For a request that may be made twice.
@@ -176,8 +176,8 @@ pub struct Once {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  adj task add 'Name the file in the error message' --body 'Where, and how to know it is done.'
-  adj task add 'Write the page' --depends-on t-1 --priority 1 --body - < page.md
+  adj task add 'Name the file in the error message' --body 'In src/read.rs.'
+  adj task add 'Write the page' --depends-on t-1 --body - < page.md
 
 Prints the task's id. To keep tasks as files in the repository, write one ticket file per task into .tickets.")]
 pub struct Add {

@@ -17,27 +17,28 @@ pub enum Command {
 Example:
   adj token create --name ann --role person
   adj token create --name dashboard --role reader --days 90
-  ADJ_TOKEN=$(adj token create --name ci --role lead --quiet) adj --server https://adj.example.com board
+  export ADJ_TOKEN=$(adj token create --name ci --role lead --quiet)
+  adj --server https://adj.example.com board
 
-The token is printed this once; only its hash is kept.")]
+The token is printed only now; the server stores its hash.")]
     Create(Create),
-    /// List the tokens that were created
+    /// List tokens
     #[command(after_help = "Example:\n  adj token ls")]
     Ls,
-    /// Revoke a token; it lets nobody in from then on
+    /// Revoke a token; the server refuses it from then on
     #[command(after_help = "Example:\n  adj token revoke 1f0c55a2b9d4")]
     Revoke(Revoke),
 }
 
 #[derive(Debug, Args)]
 pub struct Create {
-    /// Name of who uses it; what is done with it is recorded under this name
+    /// Name of its user; the history shows actions under this name
     #[arg(long)]
     name: String,
-    /// What its holder may do
+    /// Permissions of its user
     #[arg(long, value_enum)]
     role: Role,
-    /// Days until it ends [default: until it is revoked]
+    /// Days until it expires [default: never]
     #[arg(long, value_name = "N")]
     days: Option<u32>,
 }

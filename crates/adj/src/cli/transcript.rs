@@ -73,7 +73,7 @@ Example:
   adj logs A --raw > transcript.jsonl
   adj logs c-abc1 --tests
   adj logs architect
-  adj logs anna --channel design     what anna said and did in her turns there
+  adj logs anna --channel design     anna's turns in the channel design
 
 With --json and -f, each line is one JSON document.")]
 pub struct Logs {

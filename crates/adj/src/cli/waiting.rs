@@ -1,4 +1,4 @@
-//! `adj waiting`: all that waits for you, and the command lines that answer it.
+//! `adj waiting`: everything that needs a person, and the commands that answer it.
 
 use super::project::Project;
 use super::terminal::Paint;
@@ -13,7 +13,8 @@ Example:
   adj waiting
   adj waiting --json
 
-What holds up most comes first, then what waits longest; under each is what you can do about it, the most likely first.";
+The item that blocks the most tasks comes first, then the oldest. Below each item are the commands that answer it, the \
+most likely one first.";
 
 /// So many of the tasks that something holds up are named.
 const BLOCKS_MAX: usize = 4;

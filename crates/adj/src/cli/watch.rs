@@ -23,8 +23,8 @@ Example:
   adj watch t-1
   adj watch t-1.2 --json | jq -c 'select(.type == \"tool:start\")'
 
-Without a name it shows all runs from now on, until Ctrl-C. With one it begins with what the run has told so far, and \
-ends with the run. `--json` prints one document a line, as the run's durable stream has them.")]
+Without a name it follows all runs from now on, until Ctrl-C. With a name it prints the run's past events first, and exits \
+when the run ends. `--json` prints one document per line, the same as the run's durable stream.")]
 pub struct Watch {
     /// Run, or the task or worker whose run it is
     #[arg(value_name = "RUN|TASK|WORKER")]

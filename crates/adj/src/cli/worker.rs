@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 Example:
   adj assign A c-abc1
 
-This also resumes a BLOCKED task. `adj why c-abc1` explains what else a task waits for.")]
+This also resumes a BLOCKED task. `adj why c-abc1` explains why a task waits.")]
 pub struct Assign {
     /// Idle worker
     name: String,
@@ -73,7 +73,7 @@ pub struct Retry {
 Example:
   adj cleanup A --force
 
-One worker, which becomes idle; `adj clean` removes every worker with its tree. `adj salvage list` shows where the work is saved.")]
+The worker becomes idle. `adj salvage list` shows where its work is saved. `adj clean` removes all workers and their trees.")]
 pub struct Cleanup {
     /// Worker, or its task
     #[arg(value_name = "WORKER|TASK")]
@@ -241,7 +241,8 @@ Example:
   adj clean --yes
   adj clean --trash
 
-Every worker goes; `adj cleanup A` removes the tree of one and keeps the worker. The content of each tree is saved first; `adj salvage list` shows where. Tasks and history are kept.
+The content of each tree is saved first: `adj salvage list`. Tasks and history are kept. `adj cleanup A` removes one tree \
+and keeps its worker.
 
 The trash contains files of removed working trees that git does not store, such as ignored files.")]
 pub struct Clean {
@@ -384,14 +385,13 @@ pub fn state(context: Context) -> Result<(), Failure> {
 Example:
   adj stop
 
-Running tool calls have up to 30 seconds (fleet.stop_timeout) to finish; then they are aborted, and the agent is told \
-when it continues. All work is kept: `adj run` continues from there. `adj pause t-1` stops the agent of one task and leaves \
-the fleet running.")]
+Running tool calls have up to 30 seconds (fleet.stop_timeout) to finish. Then they are aborted, and the agent learns of it \
+when it continues. All work is kept, and `adj run` continues from there. `adj pause t-1` stops only the agent of one task.")]
 pub struct Stop {
     /// Abort running steps at once
     #[arg(long)]
     now: bool,
-    /// Stop the fleet only; its server goes on
+    /// Stop only the fleet; its server keeps running
     #[arg(long)]
     fleet: bool,
 }

@@ -269,7 +269,7 @@ fn a_browser_that_opens_an_agents_page_gives_it_nothing_that_lets_it_in() {
         browser.until(&tab, "HTTP interface");
         assert!(browser.value(&tab, asked).as_str().unwrap().contains("seen by a person"));
         let second = browser.open(&format!("{own}/docs#listTasks"));
-        assert!(browser.until(&second, "Every path stands behind").contains("/tasks"));
+        assert!(browser.until(&second, "Every path starts with").contains("/tasks"));
         browser.go(&second, &format!("{own}/api/v1/tasks"));
         browser.until(&second, "seen by a person");
     }

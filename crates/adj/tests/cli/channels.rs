@@ -429,7 +429,7 @@ fn a_cycle_without_a_word_rests_the_channel_and_a_message_wakes_it() {
     ben.completes("talk");
     assert_eq!((scene.turn("talk"), &scene.status("talk")["rests"]), (String::new(), &json!(true)));
     let shown = scene.ok(&["channel", "status", "talk"]);
-    assert!(shown.contains("it goes on with the next message"), "{shown}");
+    assert!(shown.contains("it continues with the next message"), "{shown}");
     scene.ok(&["channel", "post", "talk", "Come on."]);
     assert_eq!(scene.turn("talk"), "anna ACTIVE");
     // Alone, an agent rests after each of its turns.

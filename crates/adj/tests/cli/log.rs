@@ -109,7 +109,7 @@ fn verify_says_what_it_looked_at_and_names_the_first_record_that_was_edited() {
     drop(database);
     here.fails(&["verify"], 1, "record 5 of the log is damaged: its hash does not fit");
     here.fails(&["task", "add", "y"], 1, "record 5 of the log is damaged");
-    here.fails(&["task", "ls"], 1, "hint: `adj verify` looks at the whole log");
+    here.fails(&["task", "ls"], 1, "hint: `adj verify` checks the whole log");
 
     here.database().execute("DELETE FROM records WHERE seq = 2", ()).unwrap();
     here.fails(&["verify"], 1, "record 2 of the log is damaged: it is missing");
@@ -142,7 +142,7 @@ fn a_second_writer_is_told_who_holds_the_project_and_readers_are_not_held_up() {
     let held = other.adj(&["task", "add", "y"]);
     let pid = holder.id();
     let expected = format!(
-        "note: waiting for other commands to finish (now pid {pid})\nerror: the project is held by pid {pid} since 20"
+        "note: waiting for other commands to finish (now pid {pid})\nerror: the project is in use by pid {pid} since 20"
     );
     assert!(held.code == 5 && held.stderr.starts_with(&expected), "{}", held.stderr);
     assert_eq!(other.ok(&["task", "ls", "-q"]), "ID  STATUS  PRIO  ASSIGNED  TITLE\n");
@@ -215,11 +215,11 @@ fn what_somebody_else_made_in_the_database_is_named_and_a_trigger_stops_every_wr
              CREATE VIEW seen AS SELECT * FROM records; CREATE TABLE more (x); CREATE INDEX quick ON more (x);",
         )
         .unwrap();
-    let said = "holds what adjutant did not make: index `quick` on `more`, table `more`, trigger `eats` on `records`, view `seen`";
+    let said = "contains objects that adjutant did not create: index `quick` on `more`, table `more`, trigger `eats` on `records`, view `seen`";
     here.fails(&["verify"], 1, said);
     here.fails(&["verify"], 1, "DROP TRIGGER \"eats\"; DROP VIEW \"seen\"");
     here.fails(&["task", "add", "y", "--id", "c-2"], 1, "has a trigger `eats` on its table `records`");
-    here.fails(&["task", "add", "y", "--id", "c-2"], 1, "'DROP TRIGGER \"eats\"'` removes it");
+    here.fails(&["task", "add", "y", "--id", "c-2"], 1, "'DROP TRIGGER \"eats\"'`, then run");
     assert_eq!(ids(&here), ["c-1"], "it is read all the same");
     here.database().execute_batch("DROP TRIGGER eats").unwrap();
     here.ok(&["task", "add", "y", "--id", "c-2"]);

@@ -225,7 +225,7 @@ fn an_agent_outside_reports_asks_and_is_done_by_the_tools() {
     command.env("ADJ_TOKEN", token);
     let mut client = Client::initialized(command);
     let (refused, text, _) = client.call("task_done", json!({}));
-    assert!(refused && text.contains("no run under way"), "{text}");
+    assert!(refused && text.contains("no active run"), "{text}");
 
     let run = server.ask("POST /api/v1/runs", token, &json!({"task": "c-1", "prompt": "do it"}));
     assert_eq!(run.status, 201, "{}", run.text);
@@ -472,7 +472,7 @@ fn the_limits_of_an_agent_outside_hold_by_tools_too() {
     assert!(!refused, "it is assigned to it: {text}");
     let (refused, text, _) = client.call("task_done", json!({ "run": "c-2.1" }));
     assert!(
-        refused && text.contains("not one that the caller has"),
+        refused && text.contains("not an active run of the caller"),
         "it speaks for its own run alone: {text}"
     );
     let step = |turn: u32, tool: &str| {

@@ -646,7 +646,7 @@ fn a_socket_that_a_dead_owner_left_behind_is_in_nobodys_way() {
     assert_eq!(post(&here, "/tasks", &json!({"title": "w", "id": "c-4"})).status, 201);
     assert_eq!(ids(&here).len(), 4);
     let second = here.adj(&["internal", "serve"]);
-    assert!(second.code == 5 && second.stderr.contains("the project is held by pid"), "{}", second.stderr);
+    assert!(second.code == 5 && second.stderr.contains("the project is in use by pid"), "{}", second.stderr);
     assert_eq!(here.json(&["ps"]), json!([]), "the owner that is there still answers");
 }
 

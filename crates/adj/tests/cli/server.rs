@@ -428,7 +428,7 @@ fn a_server_listens_beyond_this_machine_only_behind_tls_or_a_proxy() {
     here.fails(
         &["serve", "--port", "0", "--listen", "0.0.0.0", "--auth", "none", "--behind-proxy"],
         3,
-        "lets everybody in",
+        "disables authentication",
     );
     let proxied = Server::start(
         &here,
@@ -750,7 +750,7 @@ fn a_server_in_the_background_is_found_by_url_and_its_log_holds_no_link() {
     assert!(log.contains("serving ") && !log.contains("/enter#"), "{log}");
     assert_eq!(here.ok(&["stop", "--fleet"]), "the fleet is not running\n");
     assert!(here.ok(&["stop"]).starts_with("stopped (pid "));
-    here.fails(&["url"], 3, "no server with an address");
+    here.fails(&["url"], 3, "no server is running that browsers can reach");
 }
 
 #[test]

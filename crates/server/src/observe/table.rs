@@ -43,37 +43,37 @@ pub const TRANSITIONS: Metric = Metric {
     name: "adjutant_transitions_total",
     kind: Kind::Counter,
     labels: &["project", "machine", "from", "to"],
-    about: "Moves of the five state machines",
+    about: "Transitions of the five state machines",
 };
 pub const REFUSALS: Metric = Metric {
     name: "adjutant_refusals_total",
     kind: Kind::Counter,
     labels: &["project", "code"],
-    about: "Requests that were answered with a problem, by its code",
+    about: "Requests answered with a problem, by its code",
 };
 pub const REQUESTS: Metric = Metric {
     name: "adjutant_requests_total",
     kind: Kind::Counter,
     labels: &["project", "method", "route", "status"],
-    about: "Requests that were answered",
+    about: "Requests answered",
 };
 pub const REQUEST_SECONDS: Metric = Metric {
     name: "adjutant_request_duration_seconds",
     kind: QUICK,
     labels: &["project", "method", "route"],
-    about: "Time from a request's head to the head of its answer",
+    about: "Time from a request's head to its response's head",
 };
 pub const COMMANDS_WAITING: Metric = Metric {
     name: "adjutant_commands_waiting",
     kind: Kind::Gauge,
     labels: &["project"],
-    about: "Commands that wait to be decided",
+    about: "Commands waiting to be decided",
 };
 pub const MERGE_QUEUE: Metric = Metric {
     name: "adjutant_merge_queue_tasks",
     kind: Kind::Gauge,
     labels: &["project"],
-    about: "Approved tasks that wait to land, and the one that is landing",
+    about: "Approved tasks in the merge queue, including the one being merged",
 };
 pub const TASKS: Metric = Metric {
     name: "adjutant_tasks",
@@ -85,37 +85,37 @@ pub const WAITING: Metric = Metric {
     name: "adjutant_waiting",
     kind: Kind::Gauge,
     labels: &["project", "kind"],
-    about: "What waits for a person or a service, as `adj waiting` lists it",
+    about: "Items that wait for a person or a service, as `adj waiting` lists them",
 };
 pub const LEASES: Metric = Metric {
     name: "adjutant_leases",
     kind: Kind::Gauge,
     labels: &["project"],
-    about: "Tasks that a worker or an outside run holds",
+    about: "Tasks leased by a worker or an outside run",
 };
 pub const FLEET_RUNNING: Metric = Metric {
     name: "adjutant_fleet_running",
     kind: Kind::Gauge,
     labels: &["project"],
-    about: "1 while the fleet is at work, else 0",
+    about: "1 while the fleet is running, else 0",
 };
 pub const STEP_SECONDS: Metric = Metric {
     name: "adjutant_step_duration_seconds",
     kind: LONG,
     labels: &["project", "outcome"],
-    about: "Time that steps of agents took: `done`, `more` to do, `failed`, `outage` of a service, or `ended` by somebody",
+    about: "Duration of agents' steps: `done`, `more` to do, `failed`, `outage` of a service, or `ended` by someone",
 };
 pub const COST: Metric = Metric {
     name: "adjutant_cost_dollars",
     kind: Kind::Gauge,
     labels: &["project"],
-    about: "What was spent since the project began",
+    about: "Cost since the project began",
 };
 pub const TOKENS: Metric = Metric {
     name: "adjutant_tokens_total",
     kind: Kind::Counter,
     labels: &["project", "direction"],
-    about: "Tokens of models, `input` and `output`",
+    about: "Model tokens, `input` and `output`",
 };
 pub const APPEND_SECONDS: Metric = Metric {
     name: "adjutant_log_append_duration_seconds",
@@ -133,7 +133,7 @@ pub const LAG_SECONDS: Metric = Metric {
     name: "adjutant_events_lag_seconds",
     kind: QUICK,
     labels: &["project"],
-    about: "Time from the write of a record until those who follow can be sent it",
+    about: "Time from the write of a record until followers can receive it",
 };
 pub const READERS: Metric = Metric {
     name: "adjutant_events_readers",
@@ -152,7 +152,7 @@ pub const BUILD: Metric = Metric {
     name: "adjutant_build_info",
     kind: Kind::Gauge,
     labels: &["version"],
-    about: "Always 1; its label says which version runs",
+    about: "Always 1; its label is the running version",
 };
 pub const CPU_SECONDS: Metric = Metric {
     name: "process_cpu_seconds_total",
@@ -166,25 +166,25 @@ pub const RESIDENT_BYTES: Metric = Metric {
     labels: &[],
     about: "Memory of the server's own process",
 };
-pub const OPEN_FILES: Metric = Metric {
-    name: "process_open_fds",
+pub const OPEN_FILES: Metric =
+    Metric { name: "process_open_fds", kind: Kind::Gauge, labels: &[], about: "Open files and connections" };
+pub const OPEN_FILES_MAX: Metric = Metric {
+    name: "process_max_fds",
     kind: Kind::Gauge,
     labels: &[],
-    about: "Files and connections that it has open",
+    about: "Limit of open files and connections",
 };
-pub const OPEN_FILES_MAX: Metric =
-    Metric { name: "process_max_fds", kind: Kind::Gauge, labels: &[], about: "How many it may have open" };
 pub const START_TIME: Metric = Metric {
     name: "process_start_time_seconds",
     kind: Kind::Gauge,
     labels: &[],
-    about: "When it began, in seconds since 1970",
+    about: "Start time, in seconds since 1970",
 };
 pub const ANSWER_BYTES: Metric = Metric {
     name: "adjutant_answer_bytes",
     kind: Kind::Gauge,
     labels: &[],
-    about: "Memory that answers hold which clients have not read yet",
+    about: "Memory of responses that clients have not read yet",
 };
 
 pub const TABLE: &[Metric] = &[

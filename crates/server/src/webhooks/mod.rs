@@ -142,9 +142,9 @@ impl NotifierLoop {
             Err(why) => {
                 let first = outbox.deliveries.iter().any(|one| one.id == id && one.tries == 0);
                 let over = outbox.failed(&id, &webhook, base::clock::now());
-                let what = if over { "is given up" } else { "is tried again" };
+                let what = if over { "is given up" } else { "will be retried" };
                 if first || over {
-                    let said = format!("webhook {webhook}: a message was not taken, and {what}: {why}");
+                    let said = format!("webhook {webhook}: a message was not delivered and {what}: {why}");
                     let _ = self.notifier.notices.send(said);
                 }
             }
@@ -160,7 +160,7 @@ async fn tried(delivery: Delivery, webhook: Option<Webhook>) -> Sent {
     let sent = match &webhook {
         None => Ok(()),
         Some(webhook) => match webhook.secret_env.as_ref().map(|name| (name, std::env::var(name))) {
-            Some((name, Err(_))) => Err(format!("the variable {name} with its secret is not set")),
+            Some((name, Err(_))) => Err(format!("the variable {name}, which holds its secret, is not set")),
             Some((_, Ok(secret))) => send::send(&delivery, &webhook.url, Some(&secret)).await,
             None => send::send(&delivery, &webhook.url, None).await,
         },
@@ -284,7 +284,7 @@ impl Notifier {
 
     fn write(&self, outbox: &Outbox) {
         if let Err(error) = outbox.write(&self.layout.state()) {
-            let _ = self.notices.send(format!("what webhooks are to be sent cannot be kept: {error}"));
+            let _ = self.notices.send(format!("pending webhook messages cannot be stored: {error}"));
         }
     }
 }

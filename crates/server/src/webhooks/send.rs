@@ -23,12 +23,12 @@ pub async fn send(delivery: &Delivery, url: &str, secret: Option<&str>) -> Resul
 }
 
 async fn post(delivery: &Delivery, url: &str, secret: Option<&str>) -> Result<(), String> {
-    let url: hyper::Uri = url.parse().map_err(|_| "its address cannot be read".to_owned())?;
+    let url: hyper::Uri = url.parse().map_err(|_| "its URL is invalid".to_owned())?;
     let secure = url.scheme_str() == Some("https");
-    let authority = url.authority().ok_or("its address names no host")?;
+    let authority = url.authority().ok_or("its URL has no host")?;
     let name = authority.host().trim_matches(['[', ']']);
     if !secure && !outgoing::is_here(name) {
-        return Err("http is for this machine only; elsewhere it must be https".to_owned());
+        return Err("http is only allowed for this machine; use https".to_owned());
     }
     let port = authority.port_u16().unwrap_or(if secure { 443 } else { 80 });
     let stream = outgoing::connect(secure, name, port).await.map_err(|error| error.to_string())?;

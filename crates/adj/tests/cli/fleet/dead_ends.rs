@@ -265,7 +265,7 @@ fn a_task_in_the_middle_of_a_step_is_started_over_while_the_fleet_runs() {
     repository.commit("Again");
     let moved = repository.ok(&format!("task restart {worker}"));
     assert!(moved.contains("t-1"), "{moved}");
-    running.wait_for("t-1 is started over, from main");
+    running.wait_for("t-1 is restarted from main");
     running.wait_for("t-1 landed");
     let lines = running.stop();
     assert!(!lines.contains("BLOCKED"), "{lines}");
@@ -401,7 +401,7 @@ fn an_outage_that_goes_on_is_told_once_and_tried_by_one_run() {
     running.wait_for("t-1 landed");
     let lines = running.stop();
     assert_eq!(lines.matches("is unavailable").count(), 1, "{lines}");
-    assert_eq!(lines.matches("is back").count(), 1, "{lines}");
+    assert_eq!(lines.matches("is available again").count(), 1, "{lines}");
     repository.check(&["t-1"], "sh tests.sh");
 }
 

@@ -219,7 +219,7 @@ do = [
     let said = repository.begin("run --until-idle").done();
     repository.check(&tickets, TESTS);
     for task in ["hangs", "deaf"] {
-        let again = format!("{task}: the step hung or lost its session; once more, afresh");
+        let again = format!("{task}: the step hung or lost its session; retried with a new session");
         assert_eq!(said.matches(&again).count(), 1, "{said}");
     }
     for number in 94731..=94737 {

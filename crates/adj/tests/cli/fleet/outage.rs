@@ -253,7 +253,7 @@ fn a_run_that_tries_an_unavailable_service_gives_up_as_soon_as_the_others() {
         ("review = \"architect\"", "review = \"auto\""),
     ]);
     let fleet = repository.start("run");
-    fleet.wait_for("has not answered yet; whoever begins next tries it");
+    fleet.wait_for("has not answered yet; the next run tries it");
     let expired = |run: &str| {
         let expires = |record: &Value| record["data"]["input"]["type"] == "SUSPEND_TIMEOUT";
         repository.log().iter().any(|record| record["data"]["id"] == run && expires(record))
@@ -261,12 +261,12 @@ fn a_run_that_tries_an_unavailable_service_gives_up_as_soon_as_the_others() {
     assert!(expired("t-1.1") && expired("t-2.1"), "{:#?}", repository.json("runs"));
     let tried = api.in_vain().iter().filter(|who| *who == "t-1").count();
     assert!(tried >= 2, "t-1 tried it in between");
-    assert!(!fleet.lines().contains("is back"), "{}", fleet.lines());
+    assert!(!fleet.lines().contains("is available again"), "{}", fleet.lines());
     api.come_back();
     for task in ["t-1", "t-2"] {
         repository.wait_task(task, "DONE");
     }
     let lines = fleet.stop();
-    assert_eq!(lines.matches("is back").count(), 1, "{lines}");
+    assert_eq!(lines.matches("is available again").count(), 1, "{lines}");
     repository.check_main("sh tests.sh");
 }

@@ -685,7 +685,7 @@ fn an_outage_suspends_and_the_health_command_restores() {
     let worker = &repository.json("ps")[0];
     assert_eq!(worker["status"], "working", "{worker}");
     repository.write("up", "");
-    running.wait_for("model is back");
+    running.wait_for("model is available again");
     running.wait_for("t-1 landed");
     let lines = running.stop();
     assert!(!lines.contains("failed:"), "no error is counted:\n{lines}");
@@ -735,6 +735,6 @@ fn a_usage_limit_is_waited_for_until_it_is_reset() {
     let begun = std::time::Instant::now();
     let lines = repository.ok("run --until-idle");
     assert!(begun.elapsed() >= std::time::Duration::from_secs(2), "it was waited for:\n{lines}");
-    assert!(lines.contains("is unavailable") && lines.contains("is back"), "{lines}");
+    assert!(lines.contains("is unavailable") && lines.contains("is available again"), "{lines}");
     repository.check(&["t-1"], "sh tests.sh");
 }

@@ -159,7 +159,7 @@ fn a_review_says_when_nothing_has_changed_since_the_last_one() {
     assert!(!repository.ok("review t-1").contains("nothing has changed"));
     repository.ok("review t-1 --changes more");
     let lines = waits_for_a_person(&repository);
-    assert!(lines.contains("nothing has changed since changes were asked for"), "{lines}");
+    assert!(lines.contains("nothing has changed since the review"), "{lines}");
     let shown = repository.ok("review t-1");
     assert!(shown.contains("nothing has changed since changes were last asked for"), "{shown}");
     assert_eq!(repository.task("t-1")["unchangedSinceReview"], true);

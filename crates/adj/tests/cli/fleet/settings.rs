@@ -76,7 +76,7 @@ fn with_one_service_back<'r>(repository: &'r Repository, restore: &str) -> Fleet
     running.wait_for("model is unavailable");
     running.wait_for("other is unavailable");
     repository.write("model.up", "");
-    running.wait_for("model is back");
+    running.wait_for("model is available again");
     running
 }
 
@@ -95,7 +95,7 @@ fn a_run_goes_on_when_all_services_are_back_or_its_own_as_the_settings_say() {
     let running = with_one_service_back(&repository, "restore = \"per-provider\"");
     running.wait_for("t-1 landed");
     let lines = running.stop();
-    assert!(!lines.contains("other is back"), "{lines}");
+    assert!(!lines.contains("other is available again"), "{lines}");
 }
 
 /// A service that does not answer in time is away, before the run that waits for another one has waited too long.
@@ -386,7 +386,7 @@ fn sessions_are_begun_anew_where_the_settings_say_that_they_cannot_be_taken_up()
         ("adapter = \"script\"", "adapter = \"script\"\nresume = false"),
     ]);
     let lines = waits_for_a_person(&repository);
-    assert!(!lines.contains("once more, afresh"), "no step fails for it:\n{lines}");
+    assert!(!lines.contains("retried with a new session"), "no step fails for it:\n{lines}");
     let tip = repository.git("rev-parse refs/adjutant/tasks/t-1");
     let sessions = repository.git(&format!("show {tip}:sessions.txt"));
     let each: BTreeSet<&str> = sessions.lines().collect();

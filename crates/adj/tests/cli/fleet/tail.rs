@@ -30,6 +30,6 @@ fn what_is_typed_into_a_tail_is_said_its_commands_are_done_and_the_terminal_is_l
     );
     tail.press(&format!("/quit{ENTER}"));
     tail.wait_for("same-terminal");
-    assert!(repository.room()["closedAt"].is_null(), "the channel goes on");
+    assert!(repository.room()["closedAt"].is_null(), "the channel continues");
     fleet.stop();
 }
