@@ -36,6 +36,7 @@ pub mod reading;
 mod reading;
 pub mod rooms;
 mod rules;
+pub mod session;
 mod shell;
 pub mod specs;
 pub mod standstill;

@@ -15,6 +15,7 @@ use super::approval::decide;
 use super::landing::{approve, is_at_tip};
 use super::people::person_moves;
 use super::seats::{self, Said, Spoken};
+use super::sessions;
 use crate::budget;
 use crate::checks::check_text;
 use crate::choice::Choice;
@@ -28,6 +29,7 @@ use crate::event::{
 };
 use crate::probe::Probe;
 use crate::rooms::Seat;
+use crate::session::Session;
 use crate::specs::{self, SPEC_BYTES_MAX, SpecState, Story, TRIES_MAX};
 use crate::words::RequestKind;
 use crate::world::Request;
@@ -295,7 +297,7 @@ fn quit(d: &mut Draft, id: &RequestId) {
     let reply = d.world.seated(&Seat::Architect).and_then(|seated| seated.reply.clone());
     let shown = reply.and_then(|reply| d.world.shown_in(&reply).map(|(request, _)| request.clone()));
     if shown.as_ref() == Some(id) {
-        seats::quit(d, &Seat::Architect);
+        sessions::quit(d, &Session::Seat(Seat::Architect), false);
     }
 }
 
@@ -750,7 +752,7 @@ pub(super) fn reply_over(d: &mut Draft, spoken: &Spoken, said: &Said) -> Ruled {
         }
         Said::Stopped => Ok(()),
         Said::Crashed(error) => {
-            seats::renew(d, &Seat::Architect, false);
+            sessions::renew(d, &Session::Seat(Seat::Architect), false);
             refused(d, &request.id, &format!("its program failed: {error}"))
         }
         Said::Away(away) => {

@@ -9,22 +9,24 @@ use super::landing::{
     landed, landing_conflicts, landing_written, merge_red, offered, remote_in_the_way, test_merge,
 };
 use super::main_tests::main_tested;
-use super::next::{under_way, wake};
+use super::next::wake;
 use super::service::{health_seen, timer_due};
-use super::step::{charge, step_outcome, tree_failed, tree_ready, tree_unmet};
+use super::sessions::{self, done, tip_moved};
+use super::step::{step_outcome, tree_failed, tree_ready, tree_unmet};
 use super::tickets::ticket_says;
 use super::{architect, rooms, seats};
 use crate::command::{Outcome, Refusal, Reply};
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, EffectOutcome, outcomes};
 use crate::event::{
-    AfterwardsAdded, AfterwardsTaken, EffectFailed, LandingEnded, MainTested, NoteLeft, PlaceTaken, TipMoved,
+    AfterwardsAdded, AfterwardsTaken, EffectFailed, LandingEnded, MainTested, NoteLeft, PlaceTaken,
     TreeStands, UnfinishedAdded,
 };
 use crate::happened::{
     CheckoutInTheWay, Failed, MainGreen, MainRed, MergeConflict, MergeGreen, MergeRed, PullRequestOpen,
     RemoteInTheWay, TreeFailed, TreeRemoved, WorkSaved,
 };
+use crate::session::Session;
 use crate::words::{CommentKind, EffectEnd, LandingEnd};
 use crate::world::Landed;
 
@@ -50,7 +52,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             outcomes::EndStep::StepEnded(ended) => {
                 d.end(id, EffectEnd::Done);
                 if let Some(run) = run {
-                    charge(d, run, 0, ended.usage);
+                    sessions::charge(d, &Session::Run(run.clone()), 0, ended.usage);
                     tip_moved(d, task, ended.tip.as_ref());
                 }
                 past_ended(d, task)?;
@@ -255,14 +257,6 @@ fn put_back(d: &mut Draft, id: &TaskId, what: &[String]) {
     d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(note) });
 }
 
-/// The effect of a run is over.
-pub(super) fn done(d: &mut Draft, effect: &EffectId, task: &TaskId) {
-    d.end(effect, EffectEnd::Done);
-    if d.world.run_of(task).is_some_and(|run| run.step.as_ref() == Some(effect)) {
-        under_way(d, task, None);
-    }
-}
-
 /// An effect that only we need is tried until it is done; a person is told when that lasts.
 pub(super) fn tried(d: &mut Draft, effect: &EffectId, error: &str) {
     let tries = d.world.failures.get(effect).copied().unwrap_or(0) + 1;
@@ -308,11 +302,4 @@ pub(super) fn past_ended(d: &mut Draft, id: &TaskId) -> Ruled {
 pub(super) fn ask_after(d: &mut Draft, id: &TaskId, effect: Effect) -> Ruled {
     d.emit(AfterwardsAdded { id: id.clone(), what: effect });
     past_ended(d, id)
-}
-
-pub(super) fn tip_moved(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr>) {
-    let known = d.world.task(id).and_then(|task| task.place.as_ref()).and_then(|place| place.tip.clone());
-    if let Some(tip) = tip.filter(|tip| known.as_ref() != Some(tip)) {
-        d.emit(TipMoved { id: id.clone(), tip: tip.clone() });
-    }
 }

@@ -20,6 +20,7 @@ use super::proposals::take_proposal;
 use super::release::{abort_run, ask_person, block, close_approval, drop_question, pause_run, release};
 use super::replies::run_reply;
 use super::service::probe;
+use super::sessions;
 use crate::checks::check_text;
 use crate::choice::Choice;
 use crate::command::{Actor, Refusal, Reply};
@@ -28,6 +29,7 @@ use crate::effect::{Effect, Timer};
 use crate::event::{
     AgentWanted, ApprovalDecided, GatePassed, NoteLeft, PlaceGiven, Restarted, TaskAdded, Undoes,
 };
+use crate::session::Session;
 use crate::why;
 use crate::words::{CommentKind, PersonNeeded, Verdict};
 use crate::world::Holder;
@@ -172,27 +174,20 @@ pub(super) fn left_approval(d: &mut Draft, id: &TaskId, approval: Option<Approva
         return Ok(());
     };
     if to == Status::InProgress {
-        answer_waiting(d, id, &run, false, "the task was moved by hand; ask again if it is still needed")
+        answer_waiting(d, &run, false, "the task was moved by hand; ask again if it is still needed")
     } else {
         release(d, id, ReleaseReason::Blocked)
     }
 }
 
 /// Answers the call that waits, and lets the run go on in the same step.
-pub(super) fn answer_waiting(d: &mut Draft, id: &TaskId, run_id: &RunId, allow: bool, note: &str) -> Ruled {
+pub(super) fn answer_waiting(d: &mut Draft, run_id: &RunId, allow: bool, note: &str) -> Ruled {
     let run = d.run(run_id)?;
     let (Some(question), Some(step)) = (run.question.clone(), run.step.clone()) else { return Ok(()) };
     drop_question(d, run_id);
     // Whoever asked by a tool of ours looks for the decision.
     if !question.is_by_tool() {
-        d.ask(Effect::AnswerCall {
-            task: id.clone(),
-            run: run_id.clone(),
-            step,
-            call: question.call,
-            allow,
-            note: note.to_owned(),
-        });
+        sessions::answer(d, &Session::Run(run_id.clone()), &step, &question.call, allow, note);
     }
     d.step_run(run_id, run::Event::Resume { feedback: None, input: None, max_turns: None }).map(drop)
 }

@@ -15,6 +15,7 @@ use super::people::person_moves;
 use super::replies::task_reply;
 use super::seats::{self, Said};
 use super::service;
+use super::sessions;
 use super::step::seconds;
 use crate::checks::{channel_of, check_text};
 use crate::choice::Choice;
@@ -28,6 +29,7 @@ use crate::event::{
 };
 use crate::probe::Probe;
 use crate::rooms::{About, Channel, MEMBERS_MAX, OwnTimes, ROOMS_MAX, Seat, TurnEnd};
+use crate::session::Session;
 use crate::{Millis, budget};
 
 const OWN_BY_SYSTEM: Caller = Caller { role: Role::System, own: true };
@@ -205,7 +207,7 @@ fn leave(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
     ) {
         d.move_turn(name, agent, &turn::Event::RemovedFromChannel, Caller::SYSTEM)?;
     }
-    seats::quit(d, &seat_of(name, agent));
+    sessions::quit(d, &Session::Seat(seat_of(name, agent)), false);
     Ok(())
 }
 
@@ -393,7 +395,7 @@ pub(crate) fn take_turn(
             None
         }
         TurnWord::Fresh => {
-            seats::renew(d, &seat_of(name, agent), false);
+            sessions::renew(d, &Session::Seat(seat_of(name, agent)), false);
             None
         }
     };
@@ -693,7 +695,7 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
         Said::Stopped => go_on(d, name, agent),
         Said::Crashed(error) if matches!(state, turn::State::Active | turn::State::Waiting) => {
             d.rule(Rule::MemberCrashed);
-            seats::renew(d, &seat_of(name, agent), false);
+            sessions::renew(d, &Session::Seat(seat_of(name, agent)), false);
             let event = turn::Event::Disconnects { context: Some((*error).to_owned()) };
             d.move_turn(name, agent, &event, Caller::SYSTEM).map(drop)
         }
@@ -786,8 +788,8 @@ pub(super) fn turn_freed(d: &mut Draft, name: &ChannelName, agent: &AgentName, e
     }
     let own_word = matches!(event, turn::Event::TurnComplete { auto: false, ended_by: None, .. });
     match own_word && d.command.actor.is_agent(agent) {
-        true => seats::let_finish(d, &seat_of(name, agent)),
-        false => seats::quit(d, &seat_of(name, agent)),
+        true => sessions::quit(d, &Session::Seat(seat_of(name, agent)), true),
+        false => sessions::quit(d, &Session::Seat(seat_of(name, agent)), false),
     }
 }
 
@@ -807,7 +809,7 @@ pub(super) fn turn_completed(d: &mut Draft, name: &ChannelName, agent: &AgentNam
 pub(super) fn turn_paused(d: &mut Draft, name: &ChannelName, agent: &AgentName, interrupted: bool) {
     d.clear_timer(&Timer::Silence { channel: name.clone() });
     if interrupted {
-        seats::quit(d, &seat_of(name, agent));
+        sessions::quit(d, &Session::Seat(seat_of(name, agent)), false);
     }
 }
 

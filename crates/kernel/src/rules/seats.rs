@@ -5,20 +5,17 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::service::{begins, probe_succeeded, service_away};
+use super::sessions;
 use super::{architect, rooms};
-use crate::budget;
 use crate::command::{StepFailure, Usage};
 use crate::config::{Colour, Role};
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Say, outcomes};
-use crate::event::{
-    ReplyUnderWay, ReplyUnfinished, SeatCharged, SeatReserved, SeatSessionRenewed, SeatSessionUsed,
-    SeatTaken, SeatUnreserved,
-};
+use crate::event::SeatTaken;
 use crate::happened::{CallAsked, Failed, Outage, StepFailed, StepFinished, Turn};
-use crate::probe::Probe;
 use crate::reading;
 use crate::rooms::Seat;
+use crate::session::Session;
 use crate::words::{EffectEnd, StepEnding};
 use crate::world::Request;
 
@@ -81,23 +78,17 @@ pub(super) fn begin(d: &mut Draft, seat: &Seat, agent: &machines::names::AgentNa
         let session = d.new_session();
         d.emit(SeatTaken { seat: seat.clone(), agent: agent.clone(), session });
     }
-    let Some(seated) = d.world.seated(seat).filter(|seated| seated.is_free()).cloned() else { return };
-    let known = d.world.config.agent(agent);
-    let resume = seated.session_used && known.resumable;
-    let mut session = seated.session;
-    if seated.session_used && !known.resumable {
-        session = d.new_session();
-        d.emit(SeatSessionRenewed { seat: seat.clone(), session: session.clone(), retried: seated.retried });
+    if d.world.seated(seat).is_none_or(|seated| !seated.is_free()) {
+        return;
     }
-    if budget::are_there(&d.world) {
-        let amount = budget::share(&d.world, agent);
-        d.emit(SeatReserved { seat: seat.clone(), day: d.day(), amount });
-    }
+    let of = Session::Seat(seat.clone());
+    let Some((session, resume)) = sessions::for_next(d, &of) else { return };
+    sessions::reserve(d, &of);
     let turns_left = turns_of(d, agent);
     let (seat, agent) = (seat.clone(), agent.clone());
-    begins(d, &agent, Probe::Seat(seat.clone()));
-    let effect = d.ask(Effect::StartReply { seat: seat.clone(), agent, session, resume, prompt, turns_left });
-    d.emit(ReplyUnderWay { seat, effect: Some(effect) });
+    begins(d, &agent, of.probe());
+    let effect = d.ask(Effect::StartReply { seat, agent, session, resume, prompt, turns_left });
+    sessions::under_way(d, &of, Some(effect));
 }
 
 /// How many turns of its model an agent may use for one reply.
@@ -114,67 +105,6 @@ fn turns_had(d: &Draft, id: &EffectId) -> u32 {
     }
 }
 
-/// Ends what is being said. Nothing begins in the seat again before it is known to be gone.
-pub(super) fn quit(d: &mut Draft, seat: &Seat) {
-    end_reply(d, seat, false);
-}
-
-/// The same of an agent that ended its turn by a call: the call is answered, and its program comes to its own end.
-pub(super) fn let_finish(d: &mut Draft, seat: &Seat) {
-    end_reply(d, seat, true);
-}
-
-fn end_reply(d: &mut Draft, seat: &Seat, finish: bool) {
-    let Some(reply) = d.world.seated(seat).and_then(|seated| seated.reply.clone()) else { return };
-    d.end(&reply, EffectEnd::Superseded);
-    over(d, seat);
-    let end = d.ask(Effect::EndReply { seat: seat.clone(), reply, finish });
-    d.emit(ReplyUnfinished { seat: seat.clone(), effect: end });
-    // Nobody knows whether its program has begun the session: it can neither be begun again nor resumed.
-    if d.world.seated(seat).is_some_and(|seated| !seated.session_used) {
-        renew(d, seat, false);
-    }
-}
-
-/// Nothing is being said any more, and what was set aside for it is given back.
-fn over(d: &mut Draft, seat: &Seat) {
-    d.emit(ReplyUnderWay { seat: seat.clone(), effect: None });
-    if d.world.seated(seat).is_some_and(|seated| seated.reserved > 0) {
-        d.emit(SeatUnreserved { seat: seat.clone() });
-    }
-}
-
-/// A fresh session, from the next reply on.
-pub(super) fn renew(d: &mut Draft, seat: &Seat, retried: bool) {
-    if d.world.seated(seat).is_some() {
-        let session = d.new_session();
-        d.emit(SeatSessionRenewed { seat: seat.clone(), session, retried });
-    }
-}
-
-fn charge(d: &mut Draft, seat: &Seat, turn: u32, usage: Usage) {
-    if usage == Usage::default() && turn == 0 {
-        return;
-    }
-    if usage.cost.is_none() {
-        d.rule(Rule::PriceUnknown);
-    }
-    let Some(seated) = d.world.seated(seat) else { return };
-    let set_aside = if seated.reserved > 0 { seated.reserved } else { d.world.config.budget.step };
-    let agent = seated.agent.clone();
-    d.emit(SeatCharged {
-        seat: seat.clone(),
-        day: d.day(),
-        turn,
-        cost: usage.cost.unwrap_or(set_aside),
-        priced: usage.cost.is_some(),
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        model: d.world.config.agents.get(&agent).and_then(|agent| agent.model.clone()),
-        agent,
-    });
-}
-
 /// What came of a reply, or how far it has got.
 pub(super) fn reply_outcome(
     d: &mut Draft,
@@ -182,6 +112,7 @@ pub(super) fn reply_outcome(
     seat: &Seat,
     outcome: outcomes::StartReply,
 ) -> Ruled {
+    let of = Session::Seat(seat.clone());
     let spoken = Spoken::of(d, id, seat);
     let came_to = |d: &mut Draft, said: &Said| match seat {
         Seat::Room { channel, agent } => rooms::reply_over(d, channel, agent, said),
@@ -189,72 +120,62 @@ pub(super) fn reply_outcome(
     };
     match outcome {
         outcomes::StartReply::Turn(Turn { turn, usage, output, .. }) => {
-            used(d, seat);
-            probe_succeeded(d, &Probe::Seat(seat.clone()))?;
-            // A report that comes twice is counted once.
-            if d.world.seated(seat).is_some_and(|seated| turn > seated.turns_charged) {
-                charge(d, seat, turn, usage);
-            }
+            sessions::used(d, &of);
+            probe_succeeded(d, &of.probe())?;
+            sessions::charge_turn(d, &of, turn, usage);
             // Some programs end by themselves at the limit; the others are ended.
             if turn <= turns_had(d, id) {
                 return Ok(());
             }
-            quit(d, seat);
+            sessions::quit(d, &of, false);
             came_to(d, &Said::Spent(output.as_deref().unwrap_or_default(), "turns"))
         }
         outcomes::StartReply::ToolResult(_) => Ok(()),
         outcomes::StartReply::CallAsked(CallAsked { call, tool, argument, .. }) => {
-            used(d, seat);
+            sessions::used(d, &of);
             let refused = refusal_of(d, seat, &tool, &argument);
-            let (allow, note) = (refused.is_none(), refused.unwrap_or_default());
-            d.ask(Effect::AnswerInReply { seat: seat.clone(), reply: id.clone(), call, allow, note });
+            sessions::answer(d, &of, id, &call, refused.is_none(), &refused.unwrap_or_default());
             Ok(())
         }
         outcomes::StartReply::StepFinished(StepFinished { ending, output, usage, .. }) => {
-            used(d, seat);
+            sessions::used(d, &of);
             let said = match ending {
                 StepEnding::CutOff => Said::Stopped,
                 StepEnding::Done | StepEnding::NotDone => Said::Text(&output),
                 StepEnding::OutOfTurns => Said::Spent(&output, "turns"),
                 StepEnding::OutOfMoney => Said::Spent(&output, "money"),
             };
-            probe_succeeded(d, &Probe::Seat(seat.clone()))?;
-            finished(d, id, seat, usage);
+            probe_succeeded(d, &of.probe())?;
+            over(d, &of, id, usage);
             came_to(d, &said)
         }
         outcomes::StartReply::StepFailed(StepFailed { error, why, usage }) => {
             let seated = d.world.seated(seat);
             let again = seated.is_some_and(|seated| !seated.retried) && why == StepFailure::Session;
-            finished(d, id, seat, usage);
+            over(d, &of, id, usage);
             if again {
                 d.rule(Rule::ReplyRetried);
-                renew(d, seat, true);
+                sessions::renew(d, &of, true);
                 return came_to(d, &Said::Stopped);
             }
             came_to(d, &Said::Crashed(&error))
         }
         outcomes::StartReply::Outage(gone) => {
-            finished(d, id, seat, gone.usage);
+            over(d, &of, id, gone.usage);
             service_away(d, &gone);
             came_to(d, &Said::Away(&gone))
         }
         outcomes::StartReply::Failed(Failed { error }) => {
-            finished(d, id, seat, Usage::default());
+            over(d, &of, id, Usage::default());
             came_to(d, &Said::Crashed(&error))
         }
     }
 }
 
-fn used(d: &mut Draft, seat: &Seat) {
-    if d.world.seated(seat).is_some_and(|seated| !seated.session_used) {
-        d.emit(SeatSessionUsed { seat: seat.clone() });
-    }
-}
-
-fn finished(d: &mut Draft, id: &EffectId, seat: &Seat, usage: Usage) {
-    d.end(id, EffectEnd::Done);
-    charge(d, seat, 0, usage);
-    over(d, seat);
+/// A reply is over: nothing is being said any more, and what was set aside for it is given back.
+fn over(d: &mut Draft, of: &Session, reply: &EffectId, usage: Usage) {
+    sessions::finished(d, of, reply, usage);
+    sessions::unreserve(d, of);
 }
 
 /// Why a call is refused, where it is: nobody waits for a person in the middle of a conversation.
@@ -290,7 +211,7 @@ fn refusal_of(d: &Draft, seat: &Seat, tool: &SmolStr, argument: &str) -> Option<
 
 /// A reply that was told to end is gone.
 pub(super) fn reply_ended(d: &mut Draft, id: &EffectId, seat: &Seat, usage: Usage) -> Ruled {
-    charge(d, seat, 0, usage);
+    sessions::charge(d, &Session::Seat(seat.clone()), 0, usage);
     d.end(id, EffectEnd::Done);
     match seat {
         Seat::Room { channel, agent } => rooms::go_on(d, channel, agent),

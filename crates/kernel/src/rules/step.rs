@@ -10,23 +10,19 @@ use super::Rule;
 use super::budgets::ask_budget;
 use super::excerpts::first_line;
 use super::fleet::fill_place;
-use super::leases::unreserve;
 use super::main_tests::{gate_in_doubt, tree_not_made};
 use super::next::wake;
-use super::outcome::{done, tip_moved};
-use super::release::{ask_person, block, enter_approval, fail_run, pause_run, quit_step, release};
+use super::release::{ask_person, block, enter_approval, fail_run, pause_run, release};
 use super::service::{outage, probe_succeeded};
+use super::sessions::{self, tip_moved};
 use crate::command::{RedBy, Refusal, StepFailure, Usage};
 use crate::config::{Colour, Role};
-use crate::draft::{Draft, Ruled, holder_worker};
-use crate::effect::{Effect, Timer, outcomes};
-use crate::event::{
-    Charged, NoteLeft, RunNoted, SessionRenewed, SessionUsed, StepCompared, StepRetried, ToolAudited,
-    TreeStands, WorkerLost,
-};
+use crate::draft::{Draft, Ruled};
+use crate::effect::{Timer, outcomes};
+use crate::event::{NoteLeft, RunNoted, StepCompared, StepRetried, ToolAudited, TreeStands, WorkerLost};
 use crate::happened::{CallAsked, Failed, StepFailed, StepFinished, ToolResult, Turn};
 use crate::hash::fnv;
-use crate::probe::Probe;
+use crate::session::Session;
 use crate::words::StepEnding;
 use crate::world::{AskedCall, CALL_BYTES_MAX, Holder, TOOL_NOT_ALLOWED, call_digest};
 use crate::{Millis, budget};
@@ -66,6 +62,7 @@ pub(super) fn step_outcome(
     run: &RunId,
     outcome: outcomes::StartStep,
 ) -> Ruled {
+    let of = Session::Run(run.clone());
     match outcome {
         outcomes::StartStep::Turn(Turn { turn, calls, output, usage }) => {
             turn_taken(d, id, run, turn, &calls, output.as_deref(), usage)
@@ -78,10 +75,9 @@ pub(super) fn step_outcome(
         }
         outcomes::StartStep::StepFinished(finished) => {
             let StepFinished { ending, output, tip, tree, usage } = finished;
-            done(d, effect, id);
-            charge(d, run, 0, usage);
+            sessions::finished(d, &of, effect, usage);
             tip_moved(d, id, tip.as_ref());
-            session_used(d, id);
+            sessions::used(d, &of);
             if ending == StepEnding::CutOff {
                 d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
             }
@@ -97,17 +93,15 @@ pub(super) fn step_outcome(
             step_finished(d, id, worker, run, said_done, &output)
         }
         outcomes::StartStep::Outage(gone) => {
-            done(d, effect, id);
-            charge(d, run, 0, gone.usage);
+            sessions::finished(d, &of, effect, gone.usage);
             outage(d, id, run, &gone)
         }
         outcomes::StartStep::StepFailed(StepFailed { error, why, usage }) => {
-            done(d, effect, id);
-            charge(d, run, 0, usage);
+            sessions::finished(d, &of, effect, usage);
             step_ended_badly(d, id, worker, run, &error, why)
         }
         outcomes::StartStep::Failed(Failed { error }) => {
-            done(d, effect, id);
+            sessions::finished(d, &of, effect, Usage::default());
             step_ended_badly(d, id, worker, run, &error, StepFailure::Failed)
         }
     }
@@ -116,39 +110,6 @@ pub(super) fn step_outcome(
 /// Whether the agent said during this very step that the work is done.
 pub(super) fn has_claimed(d: &Draft, run: &RunId, step: &EffectId) -> Result<bool, Refusal> {
     Ok(d.run(run)?.claimed.as_ref().is_some_and(|claimed| claimed.step == *step))
-}
-
-pub(super) fn session_used(d: &mut Draft, id: &TaskId) {
-    if d.world.task(id).and_then(|task| task.place.as_ref()).is_some_and(|place| !place.session_used) {
-        d.emit(SessionUsed { id: id.clone() });
-    }
-}
-
-/// Adds what was used to run, worker, task, agent and day. Of an unknown price it is said what was set aside for it:
-/// that is no cost, and budgets hold to it as long as nothing better is known.
-pub(super) fn charge(d: &mut Draft, run_id: &RunId, turn: u32, usage: Usage) {
-    if usage == Usage::default() && turn == 0 {
-        return;
-    }
-    if usage.cost.is_none() {
-        d.rule(Rule::PriceUnknown);
-    }
-    let Some(run) = d.world.run(run_id) else { return };
-    let set_aside = if run.reserved > 0 { run.reserved } else { d.world.config.budget.step };
-    let event = Charged {
-        id: run_id.clone(),
-        task: run.task.clone(),
-        agent: run.agent.clone(),
-        worker: holder_worker(&run.holder).cloned(),
-        day: d.day(),
-        turn,
-        cost: usage.cost.unwrap_or(set_aside),
-        priced: usage.cost.is_some(),
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        model: run.model.clone(),
-    };
-    d.emit(event);
 }
 
 /// Brings a run to `running` at `turn`, where a report overtook its STEP.
@@ -180,12 +141,9 @@ pub(super) fn turn_taken(
     usage: Usage,
 ) -> Ruled {
     d.rule(Rule::TurnTaken);
-    session_used(d, id);
-    // A report that comes twice is counted once.
-    let first_report = turn > d.run(run_id)?.turns_charged;
-    if first_report {
-        charge(d, run_id, turn, usage);
-    }
+    let of = Session::Run(run_id.clone());
+    sessions::used(d, &of);
+    let first_report = sessions::charge_turn(d, &of, turn, usage);
     let run = d.run(run_id)?;
     let machine = run.machine.inner().clone();
     let (allowed, denied): (Vec<_>, Vec<_>) =
@@ -214,7 +172,7 @@ pub(super) fn turn_taken(
             deny_tool_once(d, run_id, &call.id, &call.tool);
         }
     }
-    probe_succeeded(d, &Probe::Run(run_id.clone()))?;
+    probe_succeeded(d, &of.probe())?;
     if detect_loop(d, id, run_id)? || detect_failures(d, id, run_id)? {
         return Ok(());
     }
@@ -435,29 +393,23 @@ pub(super) fn call_asked(
     if run.question.as_ref().is_some_and(|question| question.call == *call) {
         return Ok(());
     }
-    let answer = |allow, note: &str| Effect::AnswerCall {
-        task: id.clone(),
-        run: run_id.clone(),
-        step: step.clone(),
-        call: call.clone(),
-        allow,
-        note: note.to_owned(),
-    };
+    let of = Session::Run(run_id.clone());
+    let answer = |d: &mut Draft, allow, note: &str| sessions::answer(d, &of, step, call, allow, note);
     if !run.machine.inner().tool_allowed(&asked.tool) {
         deny_tool_once(d, run_id, call, &asked.tool);
-        d.ask(answer(false, "this tool is not allowed"));
+        answer(d, false, "this tool is not allowed");
         return detect_failures(d, id, run_id).map(drop);
     }
     if run::is_own_tool(&asked.tool) {
-        d.ask(answer(true, ""));
+        answer(d, true, "");
         return Ok(());
     }
     let Some(cause) = asks_person(d, id, d.world.config.agent(&run.agent).role, &asked)? else {
-        d.ask(answer(true, ""));
+        answer(d, true, "");
         return Ok(());
     };
     if run.state() != run::State::Running || run.is_suspended() {
-        d.ask(answer(false, "another call waits for a person; ask again when it is decided"));
+        answer(d, false, "another call waits for a person; ask again when it is decided");
         return Ok(());
     }
     d.rule(Rule::ActionAsked);
@@ -466,7 +418,7 @@ pub(super) fn call_asked(
             "a person must allow this call, and it is longer than the {CALL_BYTES_MAX} bytes that one is shown: \
              make it in smaller parts"
         );
-        d.ask(answer(false, &note));
+        answer(d, false, &note);
         return Ok(());
     }
     pause_run(d, run_id, run::PauseReason::ApprovalRequired)?;
@@ -511,8 +463,9 @@ pub(super) fn step_finished(
     if d.run(run_id)?.retried {
         d.emit(StepRetried { id: run_id.clone(), retried: false });
     }
-    probe_succeeded(d, &Probe::Run(run_id.clone()))?;
-    unreserve(d, run_id);
+    let of = Session::Run(run_id.clone());
+    probe_succeeded(d, &of.probe())?;
+    sessions::unreserve(d, &of);
     let to = d.move_worker(worker, worker::Event::StepOk { done: said_done })?;
     d.rule(if to == worker::State::Done { Rule::ClaimedDone } else { Rule::StepFinished });
     Ok(())
@@ -537,7 +490,7 @@ fn step_repeated(
         return Ok(false);
     }
     d.rule(Rule::StepRepeated);
-    unreserve(d, run_id);
+    sessions::unreserve(d, &Session::Run(run_id.clone()));
     let what = format!("the agent ended {same} steps in a row with the same words, and changed nothing");
     stop_for(d, id, run_id, BlockReason::Loop, what)?;
     Ok(true)
@@ -562,9 +515,7 @@ pub(super) fn step_ended_badly(
         StepFailure::Limit => limit_passed(d, id, run_id, error),
         StepFailure::Session | StepFailure::TimedOut if !retried => {
             d.rule(Rule::StepRetried);
-            let session = d.new_session();
-            d.emit(SessionRenewed { id: id.clone(), session });
-            d.emit(StepRetried { id: run_id.clone(), retried: true });
+            sessions::renew(d, &Session::Run(run_id.clone()), true);
             wake(d, id)
         }
         _ => {
@@ -593,7 +544,7 @@ pub(super) fn step_failed(d: &mut Draft, name: &WorkerName, error: &str) -> Rule
     let run = d.world.run_of(&id).map(|run| run.id.clone());
     if let Some(run) = &run {
         fail_run(d, run, "STEP_FAILED", error)?;
-        unreserve(d, run);
+        sessions::unreserve(d, &Session::Run(run.clone()));
     }
     match d.move_worker(name, worker::Event::StepFailed { error: error.to_owned() })? {
         worker::State::Stuck => stuck(d, name, &id, error),
@@ -605,7 +556,7 @@ pub(super) fn stuck(d: &mut Draft, name: &WorkerName, id: &TaskId, error: &str) 
     d.rule(Rule::Stuck);
     if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
         pause_run(d, &run, run::PauseReason::UserInput)?;
-        quit_step(d, &run);
+        sessions::quit(d, &Session::Run(run), false);
     }
     block(d, id, BlockReason::Stuck, format!("worker {name} is stuck: {error}"))?;
     fill_place(d)
