@@ -4,6 +4,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use kernel::effect::StepStart;
 use kernel::{Ask, Effect, World};
 use machines::names::{EffectId, RunId};
 use tokio::sync::oneshot;
@@ -313,6 +314,10 @@ impl Shared {
 
 /// Whether this is a step whose call waits for a person's answer.
 fn waits_for_answer(world: &World, id: &EffectId) -> bool {
-    let Some(Effect::StartStep { run, .. }) = world.effects.get(id).map(AsRef::as_ref) else { return false };
+    let Some(Effect::StartStep { of: StepStart::Task { run, .. }, .. }) =
+        world.effects.get(id).map(AsRef::as_ref)
+    else {
+        return false;
+    };
     world.run(run).is_some_and(|run| run.question.is_some())
 }

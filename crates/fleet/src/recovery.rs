@@ -47,7 +47,7 @@ async fn end_orphans(shared: &Arc<Shared>) {
         let ended_by_effect = world
             .effects
             .values()
-            .any(|effect| matches!(effect.as_ref(), Effect::EndStep { step, .. } | Effect::EndReply { reply: step, .. } if *step == id));
+            .any(|effect| matches!(effect.as_ref(), Effect::EndStep { step, .. } if *step == id));
         if world.effects.contains_key(&id) || ended_by_effect {
             continue;
         }

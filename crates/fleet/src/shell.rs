@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::Effect;
+use kernel::effect::{StepStart, StepTree};
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 
 use super::gate::Whose;
@@ -78,8 +79,8 @@ fn lock(layout: &Layout, task: &TaskId) -> PathBuf {
 /// Returns when nobody is in the tree that the effect is about. False: it is not wanted any more, or the fleet stops.
 pub(super) async fn is_left(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> bool {
     let task = match effect {
-        Effect::StartStep { task, .. }
-        | Effect::PrepareTree { task, .. }
+        Effect::StartStep { of: StepStart::Task { task, .. }, .. }
+        | Effect::PrepareTree { of: StepTree::Task { task, .. } }
         | Effect::RunGate { task, .. }
         | Effect::RemoveTree { task, .. } => task,
         _ => return true,

@@ -102,7 +102,7 @@ fn prune(layout: &Layout, repository: &Repository, world: &World, kept: Kept) ->
 /// What ended steps, tests and hooks left.
 fn steps(layout: &Layout, world: &World) -> Vec<Old> {
     let ending = |effect: &Effect| match effect {
-        Effect::EndStep { step, .. } | Effect::EndReply { reply: step, .. } => Some(step.clone()),
+        Effect::EndStep { step, .. } => Some(step.clone()),
         _ => None,
     };
     let mut wanted: BTreeSet<EffectId> = world.effects.values().filter_map(|effect| ending(effect)).collect();

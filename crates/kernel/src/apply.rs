@@ -1,6 +1,7 @@
 //! The fold: how each event changes the World. No rule is asked here; what was decided is done.
 
 use crate::command::RedBy;
+use crate::effect::StepEnd;
 use crate::event::*;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::{Loaded, Spec, SpecState};
@@ -1166,7 +1167,7 @@ impl World {
         {
             self.timers.remove(timer);
         }
-        if let Effect::EndReply { seat, .. } = effect.as_ref() {
+        if let Effect::EndStep { of: StepEnd::Seat { seat, .. }, .. } = effect.as_ref() {
             self.edit_seat(seat, |seated| {
                 seated.unfinished.remove(&e.id);
             })?;

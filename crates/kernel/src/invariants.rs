@@ -1,7 +1,7 @@
 //! What holds after every commit, whatever happened. Checked in tests, in the simulator, in debug builds, and by
 //! `adj verify`. Each has a sabotage test that trips it.
 
-use crate::effect::{Effect, Timer};
+use crate::effect::{Effect, StepStart, StepTree, Timer};
 use crate::rooms::Seat;
 use crate::standstill::{self, Reason};
 use crate::world::{Holder, Run, Tariff, Task, Unknown, World};
@@ -597,8 +597,8 @@ impl Check<'_> {
         }
         for (id, effect) in &world.effects {
             let of_run = match effect.as_ref() {
-                Effect::StartStep { .. }
-                | Effect::PrepareTree { .. }
+                Effect::StartStep { of: StepStart::Task { .. }, .. }
+                | Effect::PrepareTree { of: StepTree::Task { .. } }
                 | Effect::RunGate { worker: Some(_), .. } => true,
                 Effect::WriteTicket { task, status, .. } if status == "closed" => {
                     let closed = world.task(task).is_some_and(|t| t.is_final());

@@ -1,22 +1,13 @@
 //! The session of an agent that Adjutant runs: one that works on a task, or one that speaks as a member of a room or as the
 //! architect. It is begun, paid for, answered and ended in one way, in `rules/sessions.rs`.
 
-use machines::names::{AgentName, EffectId, RunId};
+use machines::names::{AgentName, EffectId};
 use smol_str::SmolStr;
 
 use crate::config::Micros;
+pub use crate::effect::Session;
 use crate::probe::Probe;
-use crate::rooms::Seat;
 use crate::world::World;
-
-/// Whose session it is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Session {
-    /// Of an agent at work on a task, in this run.
-    Run(RunId),
-    /// Of an agent that speaks outside of any task.
-    Seat(Seat),
-}
 
 /// What the World knows of a session, wherever it keeps it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 //! What is judged here is said by the rule `StoodStill`, once a while has passed: whoever started a fleet is never left to
 //! guess why nothing happens.
 
-use crate::effect::{Effect, Timer};
+use crate::effect::{Effect, Session, Timer};
 use crate::probe::Probe;
 use crate::waiting::{About, Facts, Kind, Waiting, waiting};
 use crate::{Millis, World};
@@ -68,10 +68,11 @@ pub fn is_at_work(world: &World) -> bool {
     world.effects.values().any(|effect| match effect.as_ref() {
         Effect::Timer { timer, .. } => soon(world, timer),
         Effect::CheckHealth { .. } => false,
-        Effect::StartStep { run, .. } => {
-            !waits_for_answer(world, run) && !is_probe(world, &Probe::Run(run.clone()))
+        Effect::StartStep { of, .. } => {
+            let session = of.session();
+            let waits = matches!(&session, Session::Run(run) if waits_for_answer(world, run));
+            !waits && !is_probe(world, &session.probe())
         }
-        Effect::StartReply { seat, .. } => !is_probe(world, &Probe::Seat(seat.clone())),
         Effect::TestMerge { task, .. } | Effect::MoveMain { task, .. } => {
             world.task(task).is_none_or(|task| task.tried_again.is_none())
         }

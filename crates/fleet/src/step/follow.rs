@@ -363,7 +363,7 @@ impl<'a> Follower<'a> {
         let world = self.shared.world();
         world.effects.values().any(|effect| {
             matches!(effect.as_ref(),
-                Effect::AnswerCall { step, call: asked, .. } | Effect::AnswerInReply { reply: step, call: asked, .. }
+                Effect::AnswerCall { step, call: asked, .. }
                 if *step == self.step.file.effect && asked == call)
         })
     }

@@ -31,7 +31,7 @@ use log::outbox::Attempt;
 use log::owner::SubmitError;
 use process::keeper::{self, Exit, KeeperError, Tail};
 
-pub use control::{answer, end, end_reply, tell, tell_in_reply};
+pub use control::{answer, end, tell};
 
 use follow::{Follower, Gone};
 

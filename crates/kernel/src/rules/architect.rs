@@ -22,7 +22,7 @@ use crate::choice::Choice;
 use crate::command::{Actor, ArchitectAnswer, Decision, NewSpec, Refusal, Reply};
 use crate::config::Review;
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Say, Timer};
+use crate::effect::{Effect, Say, StepTree, Timer};
 use crate::event::{
     AnswerTold, ReplyDecided, RequestAnswered, RequestForPerson, RequestLeft, RequestNoted, RequestQueued,
     RequestTried, Requested, SpecReviewed, SpecSubmitted, StoryLoaded, TaskAdded, TaskEdited,
@@ -922,6 +922,6 @@ pub(super) fn restore_architect(d: &mut Draft, is_back: impl Fn(&str) -> bool) -
 /// The workspace is asked for.
 pub(super) fn prepare(d: &mut Draft) {
     if agent(d).is_some() {
-        d.ask(Effect::PrepareSeat { seat: Seat::Architect });
+        d.ask(Effect::PrepareTree { of: StepTree::Seat { seat: Seat::Architect } });
     }
 }

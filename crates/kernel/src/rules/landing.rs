@@ -12,7 +12,7 @@ use super::main_tests::{gate_in_doubt, landing_in_doubt, not_run};
 use super::outcome::past_ended;
 use super::people::{canceled, landing_is_written};
 use super::release::{abort_run, pause_run, release};
-use super::sessions::{done, tip_moved};
+use super::sessions::{self, done, tip_moved};
 use super::step::{seconds, stuck};
 use super::tickets::write_ticket;
 use crate::checks::{check_text, forbidden};
@@ -20,11 +20,11 @@ use crate::choice::Choice;
 use crate::command::{Actor, RedBy, Refusal};
 use crate::config::Review;
 use crate::draft::{Draft, Ruled, system_for};
-use crate::effect::{Effect, Timer};
+use crate::effect::{Effect, StepEnd, Timer};
 use crate::event::{
     AfterwardsAdded, ApprovalVoided, Dequeued, EmptyDiffSeen, GateAlone, GatePassed, LandingDoubted,
     LandingEnded, LandingFailedOn, LandingHeldUp, LandingStarted, LandingWaits, LandingWritten,
-    PullRequestOpened, Queued, SentBackTo, TaskApproved, TaskLanded, UnfinishedAdded,
+    PullRequestOpened, Queued, SentBackTo, TaskApproved, TaskLanded,
 };
 use crate::happened::{GateConflict, GateEmpty, GateGreen, GateRed};
 use crate::why;
@@ -371,8 +371,7 @@ pub(super) fn unqueue(d: &mut Draft, id: &TaskId) -> Ruled {
     {
         d.end(&landing.effect, EffectEnd::Superseded);
         d.emit(LandingEnded { id: id.clone(), why: LandingEnd::NotApproved });
-        let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: landing.effect.clone() });
-        d.emit(UnfinishedAdded { id: id.clone(), effect: end });
+        sessions::end_step(d, StepEnd::Task { task: id.clone(), run: None }, landing.effect.clone());
     }
     if approved {
         d.emit(ApprovalVoided { id: id.clone() });

@@ -10,19 +10,15 @@ use super::sessions;
 use super::step::{budget_reached, turn_limit};
 use crate::budget;
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Prompt, Timer};
+use crate::effect::{Effect, Prompt, StepStart, StepTree, Timer};
 use crate::event::{AnswerTold, GateDoubted, NotesTold};
 use crate::session::Session;
 use crate::world::SentBack;
 
 pub(super) fn ask_tree(d: &mut Draft, worker: &WorkerName, id: &TaskId) -> Ruled {
     let Some(place) = d.task(id)?.place.clone() else { return Ok(()) };
-    let effect = d.ask(Effect::PrepareTree {
-        task: id.clone(),
-        worker: worker.clone(),
-        tree: place.tree,
-        branch: place.branch,
-    });
+    let (task, worker, tree, branch) = (id.clone(), worker.clone(), place.tree, place.branch);
+    let effect = d.ask(Effect::PrepareTree { of: StepTree::Task { task, worker, tree, branch } });
     under_way(d, id, Some(effect));
     Ok(())
 }
@@ -120,15 +116,8 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
     if told {
         d.emit(NotesTold { id: id.clone() });
     }
-    let effect = d.ask(Effect::StartStep {
-        task: id.clone(),
-        worker: name.clone(),
-        run: run_id,
-        session,
-        resume,
-        prompt,
-        turns_left,
-    });
+    let start = StepStart::Task { task: id.clone(), worker: name.clone(), run: run_id, prompt };
+    let effect = d.ask(Effect::StartStep { of: start, session, resume, turns_left });
     sessions::under_way(d, &of, Some(effect));
     Ok(())
 }

@@ -25,7 +25,7 @@ use crate::checks::check_text;
 use crate::choice::Choice;
 use crate::command::{Actor, Refusal, Reply};
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Timer};
+use crate::effect::{Effect, StepMessage, Timer};
 use crate::event::{
     AgentWanted, ApprovalDecided, GatePassed, NoteLeft, PlaceGiven, Restarted, TaskAdded, Undoes,
 };
@@ -235,7 +235,8 @@ pub(crate) fn person_comments(d: &mut Draft, id: &TaskId, text: &str) {
     match at_work.filter(|(_, step)| in_step(step)) {
         Some((run, step)) => {
             d.rule(Rule::CommentedAtWork);
-            d.ask(Effect::TellAgent { task: id.clone(), run, step, text: text.to_owned() });
+            let message = StepMessage::Task { task: id.clone(), run, text: text.to_owned() };
+            sessions::tell(d, message, step);
         }
         None => d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(text) }),
     }

@@ -10,10 +10,8 @@ use super::leases::end_lease;
 use super::sessions;
 use crate::command::{Actor, Refusal};
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Timer};
-use crate::event::{
-    ApprovalAsked, ApprovalDecided, GateAlone, QuestionDropped, RunNoted, UnfinishedAdded, WaitsForApproval,
-};
+use crate::effect::{StepEnd, Timer};
+use crate::event::{ApprovalAsked, ApprovalDecided, GateAlone, QuestionDropped, RunNoted, WaitsForApproval};
 use crate::session::Session;
 use crate::words::{CommentKind, EffectEnd, Verdict};
 use crate::world::{AskedCall, Holder};
@@ -23,8 +21,7 @@ pub(super) fn quit_gate(d: &mut Draft, id: &TaskId) {
     if let Some(gate) = d.world.task(id).and_then(|task| task.gate.clone()) {
         d.end(&gate, EffectEnd::Superseded);
         d.emit(GateAlone { id: id.clone(), effect: None });
-        let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: gate });
-        d.emit(UnfinishedAdded { id: id.clone(), effect: end });
+        sessions::end_step(d, StepEnd::Task { task: id.clone(), run: None }, gate);
     }
 }
 

@@ -22,7 +22,7 @@ use crate::choice::Choice;
 use crate::command::{Actor, Refusal, Reply, TurnWord};
 use crate::decisions::{self, Word};
 use crate::draft::{Draft, Ruled, system_for};
-use crate::effect::{Effect, Say, Timer};
+use crate::effect::{Say, StepMessage, Timer};
 use crate::event::{
     ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberRests, MemberSkipped,
     MessageHeard, MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
@@ -264,7 +264,7 @@ fn pass_on(d: &mut Draft, name: &ChannelName, agent: &AgentName, number: u64) {
     let seat = seat_of(name, agent);
     if let Some(reply) = d.world.seated(&seat).and_then(|seated| seated.reply.clone()) {
         d.rule(Rule::MessageInjected);
-        d.ask(Effect::TellInReply { seat, reply, number });
+        sessions::tell(d, StepMessage::Seat { seat, number }, reply);
     }
 }
 

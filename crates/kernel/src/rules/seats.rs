@@ -10,13 +10,13 @@ use super::{architect, rooms};
 use crate::command::{StepFailure, Usage};
 use crate::config::{Colour, Role};
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Say, outcomes};
+use crate::effect::{Effect, Say, StepStart};
 use crate::event::SeatTaken;
-use crate::happened::{CallAsked, Failed, Outage, StepFailed, StepFinished, Turn};
+use crate::happened::{CallAsked, Outage, StepFailed, StepFinished, Turn};
 use crate::reading;
 use crate::rooms::Seat;
 use crate::session::Session;
-use crate::words::{EffectEnd, StepEnding};
+use crate::words::StepEnding;
 use crate::world::Request;
 
 /// Whoever speaks outside of a task looks and changes nothing, where its settings do not name its tools.
@@ -51,7 +51,9 @@ pub(super) struct Spoken {
 impl Spoken {
     fn of(d: &Draft, reply: &EffectId, seat: &Seat) -> Spoken {
         let (agent, prompt) = match d.world.effects.get(reply).map(AsRef::as_ref) {
-            Some(Effect::StartReply { agent, prompt, .. }) => (Some(agent.clone()), Some(prompt.clone())),
+            Some(Effect::StartStep { of: StepStart::Seat { agent, prompt, .. }, .. }) => {
+                (Some(agent.clone()), Some(prompt.clone()))
+            }
             _ => (None, None),
         };
         let decided = d.world.seated(seat).and_then(|seated| seated.decided.clone());
@@ -87,7 +89,8 @@ pub(super) fn begin(d: &mut Draft, seat: &Seat, agent: &machines::names::AgentNa
     let turns_left = turns_of(d, agent);
     let (seat, agent) = (seat.clone(), agent.clone());
     begins(d, &agent, of.probe());
-    let effect = d.ask(Effect::StartReply { seat, agent, session, resume, prompt, turns_left });
+    let start = StepStart::Seat { seat, agent, prompt };
+    let effect = d.ask(Effect::StartStep { of: start, session, resume, turns_left });
     sessions::under_way(d, &of, Some(effect));
 }
 
@@ -100,76 +103,71 @@ fn turns_of(d: &Draft, agent: &machines::names::AgentName) -> u32 {
 /// How many turns the reply was begun with.
 fn turns_had(d: &Draft, id: &EffectId) -> u32 {
     match d.world.effects.get(id).map(AsRef::as_ref) {
-        Some(Effect::StartReply { turns_left, .. }) => *turns_left,
+        Some(Effect::StartStep { turns_left, .. }) => *turns_left,
         _ => u32::MAX,
     }
 }
 
-/// What came of a reply, or how far it has got.
-pub(super) fn reply_outcome(
-    d: &mut Draft,
-    id: &EffectId,
-    seat: &Seat,
-    outcome: outcomes::StartReply,
-) -> Ruled {
-    let of = Session::Seat(seat.clone());
-    let spoken = Spoken::of(d, id, seat);
-    let came_to = |d: &mut Draft, said: &Said| match seat {
+/// Tells whoever the agent speaks for what its reply came to.
+fn came_to(d: &mut Draft, spoken: &Spoken, seat: &Seat, said: &Said) -> Ruled {
+    match seat {
         Seat::Room { channel, agent } => rooms::reply_over(d, channel, agent, said),
-        Seat::Architect => architect::reply_over(d, &spoken, said),
-    };
-    match outcome {
-        outcomes::StartReply::Turn(Turn { turn, usage, output, .. }) => {
-            sessions::used(d, &of);
-            probe_succeeded(d, &of.probe())?;
-            sessions::charge_turn(d, &of, turn, usage);
-            // Some programs end by themselves at the limit; the others are ended.
-            if turn <= turns_had(d, id) {
-                return Ok(());
-            }
-            sessions::quit(d, &of, false);
-            came_to(d, &Said::Spent(output.as_deref().unwrap_or_default(), "turns"))
-        }
-        outcomes::StartReply::ToolResult(_) => Ok(()),
-        outcomes::StartReply::CallAsked(CallAsked { call, tool, argument, .. }) => {
-            sessions::used(d, &of);
-            let refused = refusal_of(d, seat, &tool, &argument);
-            sessions::answer(d, &of, id, &call, refused.is_none(), &refused.unwrap_or_default());
-            Ok(())
-        }
-        outcomes::StartReply::StepFinished(StepFinished { ending, output, usage, .. }) => {
-            sessions::used(d, &of);
-            let said = match ending {
-                StepEnding::CutOff => Said::Stopped,
-                StepEnding::Done | StepEnding::NotDone => Said::Text(&output),
-                StepEnding::OutOfTurns => Said::Spent(&output, "turns"),
-                StepEnding::OutOfMoney => Said::Spent(&output, "money"),
-            };
-            probe_succeeded(d, &of.probe())?;
-            over(d, &of, id, usage);
-            came_to(d, &said)
-        }
-        outcomes::StartReply::StepFailed(StepFailed { error, why, usage }) => {
-            let seated = d.world.seated(seat);
-            let again = seated.is_some_and(|seated| !seated.retried) && why == StepFailure::Session;
-            over(d, &of, id, usage);
-            if again {
-                d.rule(Rule::ReplyRetried);
-                sessions::renew(d, &of, true);
-                return came_to(d, &Said::Stopped);
-            }
-            came_to(d, &Said::Crashed(&error))
-        }
-        outcomes::StartReply::Outage(gone) => {
-            over(d, &of, id, gone.usage);
-            service_away(d, &gone);
-            came_to(d, &Said::Away(&gone))
-        }
-        outcomes::StartReply::Failed(Failed { error }) => {
-            over(d, &of, id, Usage::default());
-            came_to(d, &Said::Crashed(&error))
-        }
+        Seat::Architect => architect::reply_over(d, spoken, said),
     }
+}
+
+pub(super) fn turn_taken(d: &mut Draft, reply: &EffectId, seat: &Seat, taken: &Turn) -> Ruled {
+    let of = Session::Seat(seat.clone());
+    probe_succeeded(d, &of.probe())?;
+    // Some programs end by themselves at the limit; the others are ended.
+    if taken.turn <= turns_had(d, reply) {
+        return Ok(());
+    }
+    let spoken = Spoken::of(d, reply, seat);
+    sessions::quit(d, &of, false);
+    came_to(d, &spoken, seat, &Said::Spent(taken.output.as_deref().unwrap_or_default(), "turns"))
+}
+
+pub(super) fn call_asked(d: &mut Draft, reply: &EffectId, seat: &Seat, asked: &CallAsked) {
+    let of = Session::Seat(seat.clone());
+    sessions::used(d, &of);
+    let refused = refusal_of(d, seat, &asked.tool, &asked.argument);
+    sessions::answer(d, &of, reply, &asked.call, refused.is_none(), &refused.unwrap_or_default());
+}
+
+pub(super) fn reply_finished(d: &mut Draft, reply: &EffectId, seat: &Seat, finished: &StepFinished) -> Ruled {
+    let of = Session::Seat(seat.clone());
+    let said = match finished.ending {
+        StepEnding::CutOff => Said::Stopped,
+        StepEnding::Done | StepEnding::NotDone => Said::Text(&finished.output),
+        StepEnding::OutOfTurns => Said::Spent(&finished.output, "turns"),
+        StepEnding::OutOfMoney => Said::Spent(&finished.output, "money"),
+    };
+    let spoken = Spoken::of(d, reply, seat);
+    probe_succeeded(d, &of.probe())?;
+    over(d, &of, reply, finished.usage);
+    came_to(d, &spoken, seat, &said)
+}
+
+pub(super) fn reply_failed(d: &mut Draft, reply: &EffectId, seat: &Seat, failed: &StepFailed) -> Ruled {
+    let of = Session::Seat(seat.clone());
+    let again =
+        d.world.session(&of).is_some_and(|known| !known.retried) && failed.why == StepFailure::Session;
+    let spoken = Spoken::of(d, reply, seat);
+    over(d, &of, reply, failed.usage);
+    if again {
+        d.rule(Rule::ReplyRetried);
+        sessions::renew(d, &of, true);
+        return came_to(d, &spoken, seat, &Said::Stopped);
+    }
+    came_to(d, &spoken, seat, &Said::Crashed(&failed.error))
+}
+
+pub(super) fn outage(d: &mut Draft, reply: &EffectId, seat: &Seat, away: &Outage) -> Ruled {
+    let spoken = Spoken::of(d, reply, seat);
+    over(d, &Session::Seat(seat.clone()), reply, away.usage);
+    service_away(d, away);
+    came_to(d, &spoken, seat, &Said::Away(away))
 }
 
 /// A reply is over: nothing is being said any more, and what was set aside for it is given back.
@@ -210,9 +208,7 @@ fn refusal_of(d: &Draft, seat: &Seat, tool: &SmolStr, argument: &str) -> Option<
 }
 
 /// A reply that was told to end is gone.
-pub(super) fn reply_ended(d: &mut Draft, id: &EffectId, seat: &Seat, usage: Usage) -> Ruled {
-    sessions::charge(d, &Session::Seat(seat.clone()), 0, usage);
-    d.end(id, EffectEnd::Done);
+pub(super) fn reply_ended(d: &mut Draft, seat: &Seat) -> Ruled {
     match seat {
         Seat::Room { channel, agent } => rooms::go_on(d, channel, agent),
         Seat::Architect => Ok(()),

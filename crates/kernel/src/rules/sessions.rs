@@ -10,7 +10,7 @@ use super::Rule;
 use crate::budget;
 use crate::command::Usage;
 use crate::draft::{Draft, holder_worker};
-use crate::effect::Effect;
+use crate::effect::{Effect, StepCall, StepEnd, StepMessage};
 use crate::event::{
     Charged, ReplyUnderWay, ReplyUnfinished, Reserved, SeatCharged, SeatReserved, SeatSessionRenewed,
     SeatSessionUsed, SeatUnreserved, SessionRenewed, SessionUsed, StepRetried, StepUnderWay, TipMoved,
@@ -182,13 +182,12 @@ pub(super) fn quit(d: &mut Draft, of: &Session, finish: bool) {
     unreserve(d, of);
     match of {
         Session::Run(run) => {
-            let Some(task) = task_of(d, of) else { return };
-            let end = d.ask(Effect::EndStep { task: task.clone(), run: Some(run.clone()), step });
-            d.emit(UnfinishedAdded { id: task, effect: end });
+            if let Some(task) = task_of(d, of) {
+                end_step(d, StepEnd::Task { task, run: Some(run.clone()) }, step);
+            }
         }
         Session::Seat(seat) => {
-            let end = d.ask(Effect::EndReply { seat: seat.clone(), reply: step, finish });
-            d.emit(ReplyUnfinished { seat: seat.clone(), effect: end });
+            end_step(d, StepEnd::Seat { seat: seat.clone(), finish }, step);
             // Nobody knows whether its program has begun the session: it can neither be begun again nor resumed.
             if d.world.session(of).is_some_and(|known| !known.used) {
                 renew(d, of, false);
@@ -197,18 +196,28 @@ pub(super) fn quit(d: &mut Draft, of: &Session, finish: bool) {
     }
 }
 
+/// Asks for the end of what is not wanted any more. Whoever it was of waits until it is gone.
+pub(super) fn end_step(d: &mut Draft, of: StepEnd, step: EffectId) {
+    let effect = d.ask(Effect::EndStep { of: of.clone(), step });
+    match of {
+        StepEnd::Task { task, .. } => d.emit(UnfinishedAdded { id: task, effect }),
+        StepEnd::Seat { seat, .. } => d.emit(ReplyUnfinished { seat, effect }),
+    }
+}
+
 /// Answers a call that waits.
 pub(super) fn answer(d: &mut Draft, of: &Session, step: &EffectId, call: &SmolStr, allow: bool, note: &str) {
-    let (step, call, note) = (step.clone(), call.clone(), note.to_owned());
-    match of {
-        Session::Run(run) => {
-            let (Some(task), run) = (task_of(d, of), run.clone()) else { return };
-            d.ask(Effect::AnswerCall { task, run, step, call, allow, note });
-        }
-        Session::Seat(seat) => {
-            d.ask(Effect::AnswerInReply { seat: seat.clone(), reply: step, call, allow, note });
-        }
-    }
+    let of = match (of, task_of(d, of)) {
+        (Session::Run(run), Some(task)) => StepCall::Task { task, run: run.clone() },
+        (Session::Seat(seat), _) => StepCall::Seat { seat: seat.clone() },
+        (Session::Run(_), None) => return,
+    };
+    d.ask(Effect::AnswerCall { of, step: step.clone(), call: call.clone(), allow, note: note.to_owned() });
+}
+
+/// Says something to an agent in its step.
+pub(super) fn tell(d: &mut Draft, message: StepMessage, step: EffectId) {
+    d.ask(Effect::TellAgent { of: message, step });
 }
 
 /// What the task's branch has now.

@@ -13,14 +13,14 @@ use super::fleet::fill_place;
 use super::main_tests::{gate_in_doubt, tree_not_made};
 use super::next::wake;
 use super::release::{ask_person, block, enter_approval, fail_run, pause_run, release};
-use super::service::{outage, probe_succeeded};
+use super::service::probe_succeeded;
 use super::sessions::{self, tip_moved};
-use crate::command::{RedBy, Refusal, StepFailure, Usage};
+use crate::command::{RedBy, Refusal, StepFailure};
 use crate::config::{Colour, Role};
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Timer, outcomes};
+use crate::effect::Timer;
 use crate::event::{NoteLeft, RunNoted, StepCompared, StepRetried, ToolAudited, TreeStands, WorkerLost};
-use crate::happened::{CallAsked, Failed, StepFailed, StepFinished, ToolResult, Turn};
+use crate::happened::{CallAsked, StepFinished, ToolResult, Turn};
 use crate::hash::fnv;
 use crate::session::Session;
 use crate::words::StepEnding;
@@ -54,57 +54,31 @@ pub(super) fn tree_unmet(d: &mut Draft, id: &TaskId, error: &str) -> Ruled {
     }
 }
 
-pub(super) fn step_outcome(
+/// A step that came to its own end.
+pub(super) fn step_over(
     d: &mut Draft,
     effect: &EffectId,
     id: &TaskId,
     worker: &WorkerName,
     run: &RunId,
-    outcome: outcomes::StartStep,
+    over: &StepFinished,
 ) -> Ruled {
-    let of = Session::Run(run.clone());
-    match outcome {
-        outcomes::StartStep::Turn(Turn { turn, calls, output, usage }) => {
-            turn_taken(d, id, run, turn, &calls, output.as_deref(), usage)
-        }
-        outcomes::StartStep::ToolResult(ToolResult { call, tool, ok, output, millis }) => {
-            tool_result(d, id, run, &call, &tool, ok, &output, millis)
-        }
-        outcomes::StartStep::CallAsked(CallAsked { call, tool, argument, input, turn }) => {
-            call_asked(d, id, run, effect, &call, AskedCall { tool, argument, input }, turn)
-        }
-        outcomes::StartStep::StepFinished(finished) => {
-            let StepFinished { ending, output, tip, tree, usage } = finished;
-            sessions::finished(d, &of, effect, usage);
-            tip_moved(d, id, tip.as_ref());
-            sessions::used(d, &of);
-            if ending == StepEnding::CutOff {
-                d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
-            }
-            // A step that was cut off says nothing of the work, whatever was claimed before.
-            let claimed = ending != StepEnding::CutOff && has_claimed(d, run, effect)?;
-            let said_done = ending == StepEnding::Done || claimed;
-            let compared = tree.filter(|_| ending == StepEnding::NotDone && !said_done);
-            if let Some(tree) = compared
-                && step_repeated(d, id, run, &output, &tree)?
-            {
-                return Ok(());
-            }
-            step_finished(d, id, worker, run, said_done, &output)
-        }
-        outcomes::StartStep::Outage(gone) => {
-            sessions::finished(d, &of, effect, gone.usage);
-            outage(d, id, run, &gone)
-        }
-        outcomes::StartStep::StepFailed(StepFailed { error, why, usage }) => {
-            sessions::finished(d, &of, effect, usage);
-            step_ended_badly(d, id, worker, run, &error, why)
-        }
-        outcomes::StartStep::Failed(Failed { error }) => {
-            sessions::finished(d, &of, effect, Usage::default());
-            step_ended_badly(d, id, worker, run, &error, StepFailure::Failed)
-        }
+    let (of, ending) = (Session::Run(run.clone()), over.ending);
+    sessions::finished(d, &of, effect, over.usage);
+    tip_moved(d, id, over.tip.as_ref());
+    if ending == StepEnding::CutOff {
+        d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
     }
+    // A step that was cut off says nothing of the work, whatever was claimed before.
+    let claimed = ending != StepEnding::CutOff && has_claimed(d, run, effect)?;
+    let said_done = ending == StepEnding::Done || claimed;
+    let compared = over.tree.as_ref().filter(|_| ending == StepEnding::NotDone && !said_done);
+    if let Some(tree) = compared
+        && step_repeated(d, id, run, &over.output, tree)?
+    {
+        return Ok(());
+    }
+    step_finished(d, id, worker, run, said_done, &over.output)
 }
 
 /// Whether the agent said during this very step that the work is done.
@@ -131,31 +105,28 @@ pub(super) fn ensure_turn(d: &mut Draft, run_id: &RunId, turn: u32) -> Ruled {
     Ok(())
 }
 
+/// `first_report`: it was not reported before, and has been paid for with this one.
 pub(super) fn turn_taken(
     d: &mut Draft,
     id: &TaskId,
     run_id: &RunId,
-    turn: u32,
-    calls: &[run::ToolCall],
-    output: Option<&str>,
-    usage: Usage,
+    taken: &Turn,
+    first_report: bool,
 ) -> Ruled {
     d.rule(Rule::TurnTaken);
-    let of = Session::Run(run_id.clone());
-    sessions::used(d, &of);
-    let first_report = sessions::charge_turn(d, &of, turn, usage);
+    let Turn { turn, calls, output, .. } = taken;
     let run = d.run(run_id)?;
     let machine = run.machine.inner().clone();
     let (allowed, denied): (Vec<_>, Vec<_>) =
         calls.iter().cloned().partition(|call| machine.tool_allowed(&call.tool));
-    if run.is_live() && turn > machine.current_turn {
+    if run.is_live() && *turn > machine.current_turn {
         let turn = machine.current_turn + 1;
         d.step_run(
             run_id,
             run::Event::Step {
                 turn,
                 tool_calls: allowed,
-                output: output.map(str::to_owned),
+                output: output.clone(),
                 usage: None,
                 marks: Vec::new(),
             },
@@ -164,7 +135,7 @@ pub(super) fn turn_taken(
     if first_report {
         // The turn that a STEP took is audited with it. What no STEP took was called all the same.
         let taken = d.run(run_id)?.machine.inner().current_turn > machine.current_turn;
-        let untaken = if taken { denied.as_slice() } else { calls };
+        let untaken = if taken { &denied } else { calls };
         for call in untaken {
             audit_call(d, run_id, call);
         }
@@ -172,7 +143,7 @@ pub(super) fn turn_taken(
             deny_tool_once(d, run_id, &call.id, &call.tool);
         }
     }
-    probe_succeeded(d, &of.probe())?;
+    probe_succeeded(d, &Session::Run(run_id.clone()).probe())?;
     if detect_loop(d, id, run_id)? || detect_failures(d, id, run_id)? {
         return Ok(());
     }
@@ -271,19 +242,10 @@ pub(super) fn deny_tool(d: &mut Draft, run_id: &RunId, call: &SmolStr, tool: &Sm
     audit_result(d, run_id, call, tool, false, TOOL_NOT_ALLOWED, 0);
 }
 
-#[allow(clippy::too_many_arguments, reason = "one outcome, taken apart")]
-pub(super) fn tool_result(
-    d: &mut Draft,
-    id: &TaskId,
-    run_id: &RunId,
-    call: &SmolStr,
-    tool: &SmolStr,
-    ok: bool,
-    output: &str,
-    millis: u64,
-) -> Ruled {
+pub(super) fn tool_result(d: &mut Draft, id: &TaskId, run_id: &RunId, result: &ToolResult) -> Ruled {
+    let ToolResult { call, tool, ok, output, millis } = result;
     if d.run(run_id)?.audit.open.contains(call) {
-        audit_result(d, run_id, call, tool, ok, output, millis);
+        audit_result(d, run_id, call, tool, *ok, output, *millis);
     }
     detect_failures(d, id, run_id).map(drop)
 }
@@ -384,10 +346,10 @@ pub(super) fn call_asked(
     id: &TaskId,
     run_id: &RunId,
     step: &EffectId,
-    call: &SmolStr,
-    asked: AskedCall,
-    turn: u32,
+    asked: CallAsked,
 ) -> Ruled {
+    let CallAsked { call, tool, argument, input, turn } = asked;
+    let (call, asked) = (&call, AskedCall { tool, argument, input });
     ensure_turn(d, run_id, turn)?;
     let run = d.run(run_id)?;
     if run.question.as_ref().is_some_and(|question| question.call == *call) {

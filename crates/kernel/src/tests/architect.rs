@@ -2,7 +2,7 @@
 
 use super::table::*;
 use crate::command::*;
-use crate::effect::{Effect, Say};
+use crate::effect::{Effect, Say, StepStart};
 use crate::event::Event;
 use crate::invariants::{Invariant, check_commit};
 use crate::rooms::Seat;
@@ -118,7 +118,9 @@ impl Studio {
     /// The request that its agent is asked about now.
     fn asked(&self) -> Option<RequestId> {
         self.table.world.effects.values().find_map(|effect| match effect.as_ref() {
-            Effect::StartReply { prompt: Say::Request { request, .. }, .. } => Some(request.clone()),
+            Effect::StartStep {
+                of: StepStart::Seat { prompt: Say::Request { request, .. }, .. }, ..
+            } => Some(request.clone()),
             _ => None,
         })
     }

@@ -1,7 +1,7 @@
 //! A stored type changes only while a sample of every version ever written still decodes.
 
 use super::table::*;
-use crate::Event;
+use crate::{Effect, Event};
 use std::collections::BTreeMap;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/events.jsonl");
@@ -30,6 +30,23 @@ fn there_is_a_sample_of_every_kind_of_event() {
     let missing: Vec<_> =
         Event::KINDS.iter().filter(|kind| !there.iter().any(|known| known == *kind)).collect();
     assert!(missing.is_empty(), "add a line for {missing:?} to {PATH}; what is there is never changed");
+}
+
+/// The outbox of a log holds effects as they were written when they were asked for.
+#[test]
+fn every_effect_ever_written_can_still_be_read_and_is_written_the_same() {
+    let text = include_str!("../../samples/effects.jsonl");
+    let mut there = std::collections::BTreeSet::new();
+    for line in text.lines() {
+        let (kind, data) = line.split_once('\t').expect("a kind, a tab, and the data");
+        let effect: Effect = serde_json::from_str(data).unwrap_or_else(|bad| panic!("{bad}: {data}"));
+        assert_eq!((effect.kind(), serde_json::to_string(&effect).unwrap().as_str()), (kind, data));
+        there.insert(kind);
+    }
+    let missing: Vec<_> = Effect::KINDS.iter().filter(|kind| !there.contains(*kind)).collect();
+    assert!(missing.is_empty(), "add a line for {missing:?} to samples/effects.jsonl");
+    let more = r#"{"effect":"save_work","task":"t1","more":1}"#;
+    assert!(serde_json::from_str::<Effect>(more).is_err(), "an unknown field is not read over");
 }
 
 #[test]

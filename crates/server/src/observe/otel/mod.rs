@@ -80,7 +80,9 @@ impl Spans {
                 self.runs.insert(opened.id.clone(), Open::new(record.at, &opened.id, attributes));
             }
             Event::EffectAsked(asked) => {
-                if let kernel::Effect::StartStep { run, .. } = &asked.what {
+                if let kernel::Effect::StartStep { of: kernel::effect::StepStart::Task { run, .. }, .. } =
+                    &asked.what
+                {
                     let agent = world.run(run).map(|run| run.agent.to_string()).unwrap_or_default();
                     let attributes =
                         vec![attribute(names::OPERATION, names::CHAT), attribute(names::AGENT, agent)];
