@@ -124,13 +124,13 @@ impl World {
             Event::TaskAdded(e) => self.task_added(e),
             Event::TryAdded(e) => {
                 self.tries.entry(e.of.clone()).or_default().insert(e.id.clone());
-                self.edit_task(&e.id, |task| task.try_of = Some(e.of.clone()))?;
+                self.edit_task(&e.id, |task| task.origin.try_of = Some(e.of.clone()))?;
                 self.refresh_dependents(&e.of);
                 Ok(())
             }
-            Event::Undoes(e) => self.edit_task(&e.id, |task| task.undoes = Some(e.of.clone())),
+            Event::Undoes(e) => self.edit_task(&e.id, |task| task.origin.undoes = Some(e.of.clone())),
             Event::ProposalAccepted(e) => self.edit_task(&e.id, |task| {
-                if let Some(proposed) = &mut task.proposed {
+                if let Some(proposed) = &mut task.origin.proposed {
                     proposed.state = ProposalState::Accepted;
                 }
             }),
@@ -152,7 +152,7 @@ impl World {
             }),
             Event::AgentWanted(e) => self.edit_task(&e.id, |task| task.agent.clone_from(&e.agent)),
             Event::TicketNames(e) => {
-                self.edit_task(&e.id, |task| task.ticket_assignee.clone_from(&e.assignee))
+                self.edit_task(&e.id, |task| task.origin.ticket_assignee.clone_from(&e.assignee))
             }
             Event::AgentTookOver(e) => self.edit_task(&e.id, |task| {
                 task.machine.assignee_ids = [SmolStr::new(e.agent.as_str())].into();
@@ -183,17 +183,17 @@ impl World {
             }
 
             Event::LeaseGiven(e) => self.edit_task(&e.id, |task| {
-                task.lease = Some(Lease { holder: e.holder.clone(), attempt: e.attempt });
-                task.lease_attempts = e.attempt;
+                task.work.lease = Some(Lease { holder: e.holder.clone(), attempt: e.attempt });
+                task.work.lease_attempts = e.attempt;
             }),
             Event::LeaseEnded(e) => self.edit_task(&e.id, |task| {
-                task.lease = None;
+                task.work.lease = None;
                 // Nobody waits for the answer any more.
-                task.in_doubt = None;
+                task.gate.in_doubt = None;
             }),
-            Event::WorkerLost(e) => self.edit_task(&e.id, |task| task.lost_workers = e.lost),
+            Event::WorkerLost(e) => self.edit_task(&e.id, |task| task.work.lost_workers = e.lost),
             Event::PlaceGiven(e) => self.edit_task(&e.id, |task| {
-                task.place = Some(Workspace {
+                task.work.place = Some(Workspace {
                     tree: e.tree.clone(),
                     branch: e.branch.clone(),
                     session: e.session.clone(),
@@ -209,37 +209,37 @@ impl World {
             }),
             Event::TreeStands(e) => self.edit_place(&e.id, |place| place.ready = e.stands),
             Event::TipMoved(e) => self.edit_place(&e.id, |place| place.tip = Some(e.tip.clone())),
-            Event::NoteLeft(e) => self.edit_task(&e.id, |task| task.notes.push_back(e.note.clone())),
+            Event::NoteLeft(e) => self.edit_task(&e.id, |task| task.work.notes.push_back(e.note.clone())),
             Event::NotesTold(e) => self.edit_task(&e.id, |task| {
-                task.notes.clear();
-                task.sent_back = None;
+                task.work.notes.clear();
+                task.gate.sent_back = None;
             }),
             Event::SentBackTo(e) => self.edit_task(&e.id, |task| {
                 let (SentBack::Gate(output) | SentBack::Landing(output)) = &e.what;
-                task.test_output = Some(crate::why::last_lines(output));
-                task.sent_back = Some(e.what.clone());
+                task.gate.test_output = Some(crate::why::last_lines(output));
+                task.gate.sent_back = Some(e.what.clone());
                 // The gate runs no tests on what conflicts: the agent has solved that.
                 let tested = matches!(e.by, RedBy::Tests | RedBy::InDoubt | RedBy::Environment);
                 if matches!(e.what, SentBack::Gate(_)) && tested {
-                    let conflict = task.failed_landing.iter_mut().filter(|failed| failed.conflict);
+                    let conflict = task.landing.failed.iter_mut().filter(|failed| failed.conflict);
                     conflict.for_each(|failed| failed.stands = false);
                 }
             }),
-            Event::GateDoubted(e) => self.edit_task(&e.id, |task| task.in_doubt.clone_from(&e.what)),
-            Event::LandingDoubted(e) => self.edit_task(&e.id, |task| task.landing_doubted = e.doubted),
+            Event::GateDoubted(e) => self.edit_task(&e.id, |task| task.gate.in_doubt.clone_from(&e.what)),
+            Event::LandingDoubted(e) => self.edit_task(&e.id, |task| task.landing.doubted = e.doubted),
             Event::Restarted(e) => self.edit_task(&e.id, |task| {
-                task.lost_workers = 0;
-                task.empty_diffs = 0;
-                task.needs_person = None;
-                task.has_code = None;
-                task.sent_back = None;
-                task.test_output = None;
-                task.landing_doubted = false;
-                task.waits_for = None;
-                task.failed_landing = None;
+                task.work.lost_workers = 0;
+                task.gate.empty_diffs = 0;
+                task.gate.needs_person = None;
+                task.gate.has_code = None;
+                task.gate.sent_back = None;
+                task.gate.test_output = None;
+                task.landing.doubted = false;
+                task.work.waits_for = None;
+                task.landing.failed = None;
             }),
             Event::LandingFailedOn(e) => self.edit_task(&e.id, |task| {
-                task.failed_landing = Some(FailedLanding {
+                task.landing.failed = Some(FailedLanding {
                     tip: e.tip.clone(),
                     main: e.main.clone(),
                     conflict: e.conflict,
@@ -247,53 +247,55 @@ impl World {
                     stands: true,
                 });
             }),
-            Event::PlaceTaken(e) => self.edit_task(&e.id, |task| task.place = None),
-            Event::EmptyDiffSeen(e) => self.edit_task(&e.id, |task| task.empty_diffs += 1),
+            Event::PlaceTaken(e) => self.edit_task(&e.id, |task| task.work.place = None),
+            Event::EmptyDiffSeen(e) => self.edit_task(&e.id, |task| task.gate.empty_diffs += 1),
             Event::GatePassed(e) => self.edit_task(&e.id, |task| {
-                task.test_output = None;
+                task.gate.test_output = None;
                 // What a person moved to REVIEW by hand went through no gate.
                 if e.needs_person != Some(PersonNeeded::ByHand) {
-                    task.failed_landing.iter_mut().for_each(|failed| failed.stands = false);
+                    task.landing.failed.iter_mut().for_each(|failed| failed.stands = false);
                 }
-                task.has_code = Some(e.has_code);
-                task.needs_person = e.needs_person;
-                if let (Some(place), Some(tip)) = (&mut task.place, &e.tip) {
+                task.gate.has_code = Some(e.has_code);
+                task.gate.needs_person = e.needs_person;
+                if let (Some(place), Some(tip)) = (&mut task.work.place, &e.tip) {
                     place.tip = Some(tip.clone());
                 }
             }),
             Event::WaitsForApproval(e) => {
                 self.edit_task(&e.id, |task| task.approval = Some(e.approval.clone()))
             }
-            Event::WaitsForService(e) => self.edit_task(&e.id, |task| task.waits_for.clone_from(&e.service)),
+            Event::WaitsForService(e) => {
+                self.edit_task(&e.id, |task| task.work.waits_for.clone_from(&e.service))
+            }
             Event::UnfinishedAdded(e) => self.edit_task(&e.id, |task| {
-                task.unfinished.insert(e.effect.clone());
+                task.work.unfinished.insert(e.effect.clone());
             }),
             Event::AfterwardsAdded(e) => {
-                self.edit_task(&e.id, |task| task.afterwards.push_back(Arc::new(e.what.clone())))
+                self.edit_task(&e.id, |task| task.work.afterwards.push_back(Arc::new(e.what.clone())))
             }
-            Event::AfterwardsTaken(e) => self.edit_task(&e.id, |task| task.afterwards.clear()),
-            Event::GateAlone(e) => self.edit_task(&e.id, |task| task.gate.clone_from(&e.effect)),
+            Event::AfterwardsTaken(e) => self.edit_task(&e.id, |task| task.work.afterwards.clear()),
+            Event::GateAlone(e) => self.edit_task(&e.id, |task| task.gate.alone.clone_from(&e.effect)),
 
             Event::TaskApproved(e) => self.edit_task(&e.id, |task| {
-                task.failed_landing.iter_mut().for_each(|failed| failed.stands = false);
-                task.approved =
+                task.landing.failed.iter_mut().for_each(|failed| failed.stands = false);
+                task.review.approved =
                     Some(Approved { tip: e.tip.clone(), by: e.by.clone(), at: e.at, note: e.note.clone() });
             }),
             Event::ApprovalVoided(e) => self.edit_task(&e.id, |task| {
-                task.approved = None;
+                task.review.approved = None;
                 task.out_of_the_way();
             }),
             Event::Queued(e) => {
                 let arrival = self.count();
                 let priority = self.task(&e.id).ok_or_else(|| no("task", &e.id))?.priority;
                 self.queue.insert((priority, arrival), e.id.clone());
-                self.edit_task(&e.id, |task| task.queued = Some((priority, arrival)))
+                self.edit_task(&e.id, |task| task.landing.queued = Some((priority, arrival)))
             }
             Event::Dequeued(e) => {
-                if let Some(key) = self.task(&e.id).and_then(|task| task.queued) {
+                if let Some(key) = self.task(&e.id).and_then(|task| task.landing.queued) {
                     self.queue.remove(&key);
                 }
-                self.edit_task(&e.id, |task| task.queued = None)
+                self.edit_task(&e.id, |task| task.landing.queued = None)
             }
             Event::LandingStarted(e) => {
                 self.landing = Some(Arc::new(Landing {
@@ -321,7 +323,7 @@ impl World {
             }),
             Event::LandingWaits(e) => self.edit_task(&e.id, |task| task.hold_up(Some(e.what.clone()), e.at)),
             Event::PullRequestOpened(e) => {
-                self.edit_task(&e.id, |task| task.pull_request = Some(e.pull_request.clone()))
+                self.edit_task(&e.id, |task| task.landing.pull_request = Some(e.pull_request.clone()))
             }
             Event::LandingEnded(e) => {
                 self.landing = None;
@@ -333,8 +335,8 @@ impl World {
                 self.landing = None;
                 self.landed_on_main(&e.landed);
                 self.edit_task(&e.id, |task| {
-                    task.landed = Some(e.landed.clone());
-                    task.landing_doubted = false;
+                    task.landing.landed = Some(e.landed.clone());
+                    task.landing.doubted = false;
                     task.out_of_the_way();
                 })
             }
@@ -402,7 +404,7 @@ impl World {
                 Ok(())
             }
             Event::CallAllowed(e) => {
-                self.edit_task(&e.id, |task| task.allowed.push_back(Arc::new(e.call.clone())))
+                self.edit_task(&e.id, |task| task.work.allowed.push_back(Arc::new(e.call.clone())))
             }
             Event::QuestionDropped(e) => self.edit_run(&e.id, |run| run.question = None),
 
@@ -747,7 +749,7 @@ impl World {
 
     fn edit_place(&mut self, id: &TaskId, edit: impl FnOnce(&mut Workspace)) -> Folded {
         self.edit_task(id, |task| {
-            if let Some(place) = &mut task.place {
+            if let Some(place) = &mut task.work.place {
                 edit(place);
             }
         })
@@ -784,16 +786,16 @@ impl World {
             }
             // What was submitted is judged anew each time.
             if e.to == task::Status::InProgress {
-                task.needs_person = None;
-                task.has_code = None;
+                task.gate.needs_person = None;
+                task.gate.has_code = None;
             }
             if e.from == task::Status::Review && e.to != task::Status::Review {
-                task.sent_back_tip = task.place.as_ref().and_then(|place| place.tip.clone());
+                task.review.sent_back_tip = task.work.place.as_ref().and_then(|place| place.tip.clone());
             }
             if let task::Event::Move { to: task::Status::Review, by, payload } = &e.input
                 && payload.deliverable.is_some()
             {
-                task.handed_in_by = match by.role {
+                task.review.handed_in_by = match by.role {
                     machines::machine::Role::System => None,
                     machines::machine::Role::Human => Some(smol_str::format_smolstr!("human:{}", by.id)),
                     _ => Some(smol_str::format_smolstr!("agent:{}", by.id)),
@@ -802,12 +804,12 @@ impl World {
             // Only a person leads it out: what blocked it is counted from nothing.
             if e.from == task::Status::Blocked {
                 // Tests that failed once may pass; a conflict stays one.
-                task.failed_landing.take_if(|failed| !failed.conflict);
-                task.lost_workers = 0;
+                task.landing.failed.take_if(|failed| !failed.conflict);
+                task.work.lost_workers = 0;
             }
         })?;
         if e.from == task::Status::Blocked
-            && let Some(run) = self.task(&e.id).and_then(|task| task.run.clone())
+            && let Some(run) = self.task(&e.id).and_then(|task| task.work.run.clone())
         {
             self.edit_run(&run, |run| run.audit.forgive())?;
         }
@@ -889,49 +891,24 @@ impl World {
             created_at: e.created.unwrap_or(e.at),
             status_since: Some(e.at),
             order,
-            ticket: e.ticket.clone(),
-            reopens: e.reopens.clone(),
-            try_of: None,
-            undoes: None,
             agent: None,
-            ticket_assignee: None,
             plan: e.plan.clone(),
             plan_source: e.plan_source,
             depends_on: e.depends_on.clone(),
             comments: Default::default(),
-            lease: None,
-            lease_attempts: 0,
-            place: None,
-            run: None,
-            runs: 0,
-            lost_workers: 0,
-            empty_diffs: 0,
-            needs_person: None,
-            handed_in_by: None,
-            sent_back_tip: None,
-            failed_landing: None,
-            has_code: None,
-            approved: None,
-            queued: None,
-            held_up: None,
-            held_up_since: None,
-            tried_again: None,
-            pull_request: None,
-            landed: None,
             spend: Spend::default(),
             raised: 0,
-            notes: Default::default(),
-            sent_back: None,
-            test_output: None,
-            in_doubt: None,
-            landing_doubted: false,
-            unfinished: Default::default(),
-            afterwards: Default::default(),
-            gate: None,
             approval: None,
-            waits_for: None,
-            allowed: Default::default(),
-            proposed: e.proposed.clone(),
+            origin: TaskOrigin {
+                ticket: e.ticket.clone(),
+                reopens: e.reopens.clone(),
+                proposed: e.proposed.clone(),
+                ..TaskOrigin::default()
+            },
+            work: TaskWork::default(),
+            gate: TaskGate::default(),
+            review: TaskReview::default(),
+            landing: TaskLanding::default(),
         };
         for on in &e.depends_on {
             self.dependents.entry(on.clone()).or_default().insert(e.id.clone());
@@ -990,8 +967,8 @@ impl World {
         };
         self.runs.insert(e.id.clone(), Arc::new(run));
         self.edit_task(&e.task, |task| {
-            task.run = Some(e.id.clone());
-            task.runs += 1;
+            task.work.run = Some(e.id.clone());
+            task.work.runs += 1;
         })
     }
 
@@ -1174,7 +1151,7 @@ impl World {
         if let Some(task) = effect.task().filter(|task| self.tasks.contains_key(*task)) {
             let task = task.clone();
             self.edit_task(&task, |task| {
-                task.unfinished.remove(&e.id);
+                task.work.unfinished.remove(&e.id);
             })?;
         }
         Ok(())

@@ -245,7 +245,7 @@ fn is_for(world: &World, token: &TokenFor, subject: &Subject<'_>) -> bool {
         (TokenFor::Run(own), Subject::State(id)) => world.run(own).is_some_and(|run| run.task == **id),
         // A run may still change what it has proposed itself.
         (TokenFor::Run(own), Subject::Text(id)) => {
-            let proposed = world.task(id).and_then(|task| task.proposed.as_ref()?.run.as_ref());
+            let proposed = world.task(id).and_then(|task| task.origin.proposed.as_ref()?.run.as_ref());
             world.run(own).is_some_and(|run| run.task == **id) || proposed == Some(own)
         }
         (TokenFor::Run(own), Subject::Run(run)) => own == *run,

@@ -228,10 +228,10 @@ pub(super) fn tried(d: &mut Draft, effect: &EffectId, error: &str) {
 /// Nothing of the past is under way any more: what waited for that is asked, and work goes on.
 pub(super) fn past_ended(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
-    if !task.unfinished.is_empty() {
+    if !task.work.unfinished.is_empty() {
         return Ok(());
     }
-    let afterwards: Vec<Effect> = task.afterwards.iter().map(|effect| effect.as_ref().clone()).collect();
+    let afterwards: Vec<Effect> = task.work.afterwards.iter().map(|effect| effect.as_ref().clone()).collect();
     if !afterwards.is_empty() {
         d.emit(AfterwardsTaken { id: id.clone() });
         let mut afterwards = afterwards.into_iter();
@@ -257,7 +257,8 @@ pub(super) fn ask_after(d: &mut Draft, id: &TaskId, effect: Effect) -> Ruled {
 }
 
 pub(super) fn tip_moved(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr>) {
-    let known = d.world.task(id).and_then(|task| task.place.as_ref()).and_then(|place| place.tip.clone());
+    let known =
+        d.world.task(id).and_then(|task| task.work.place.as_ref()).and_then(|place| place.tip.clone());
     if let Some(tip) = tip.filter(|tip| known.as_ref() != Some(tip)) {
         d.emit(TipMoved { id: id.clone(), tip: tip.clone() });
     }

@@ -121,7 +121,7 @@ pub(super) fn has_claimed(d: &Draft, run: &RunId, step: &EffectId) -> Result<boo
 }
 
 pub(super) fn session_used(d: &mut Draft, id: &TaskId) {
-    if d.world.task(id).and_then(|task| task.place.as_ref()).is_some_and(|place| !place.session_used) {
+    if d.world.task(id).and_then(|task| task.work.place.as_ref()).is_some_and(|place| !place.session_used) {
         d.emit(SessionUsed { id: id.clone() });
     }
 }
@@ -419,7 +419,7 @@ pub(super) fn asks_person(
         (Colour::Yellow, Role::Intern) => ApprovalCause::YellowAction,
         _ => return Ok(None),
     };
-    let always = d.task(id)?.allowed.iter().any(|allowed| allowed.is_same(asked));
+    let always = d.task(id)?.work.allowed.iter().any(|allowed| allowed.is_same(asked));
     Ok((!always).then_some(cause))
 }
 
@@ -624,7 +624,7 @@ pub(super) fn lost(d: &mut Draft, id: &TaskId, error: &str) -> Ruled {
 }
 
 pub(super) fn count_lost(d: &mut Draft, id: &TaskId, error: &str) -> Ruled {
-    let lost = d.task(id)?.lost_workers + 1;
+    let lost = d.task(id)?.work.lost_workers + 1;
     d.emit(WorkerLost { id: id.clone(), lost });
     if lost >= d.world.config.limits.lost_workers {
         block(d, id, BlockReason::LostWorkers, format!("{lost} workers were lost on it; the last: {error}"))?;
