@@ -93,9 +93,10 @@ impl Project {
         Ok(Project::at(layout, socket, false, globals))
     }
 
-    /// Says that the settings file is invalid, to whoever is about to use it. Over a server its own terminal says so.
+    /// Says that the settings file is invalid, to whoever is about to use it: on standard error, where no document is printed. Over a
+    /// server its own terminal says so.
     pub fn warn_of_invalid_settings(globals: &Globals) {
-        let told = globals.quiet || globals.json || globals.server.is_some();
+        let told = globals.quiet || globals.server.is_some();
         let agent = std::env::var_os("ADJ_TOKEN").is_some();
         let found = (!told && !agent).then(|| Project::find(globals).ok()).flatten();
         if let Some(project) = found
