@@ -11,7 +11,7 @@ use crate::workplace::include_file;
 use base::files::write_whole;
 
 /// What people are told of a file that they have not trusted.
-pub const UNTRUSTED: &str = ".worktreeinclude came in with an agent's branch and is not in force: look at it, then `adj config trust`; until then trees get the files of before";
+pub const UNTRUSTED: &str = ".worktreeinclude came in with an agent's branch and is not in force: check it, then `adj config trust`; until then trees get the previous files";
 
 /// The patterns in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
