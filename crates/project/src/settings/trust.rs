@@ -109,7 +109,7 @@ pub fn facts(layout: &Layout) -> kernel::waiting::Facts {
     };
     let untrusted = (in_force.gone || !in_force.trusted)
         .then(|| kernel::waiting::UntrustedSettings { gone: in_force.gone, since: changed() });
-    let include = layout.root().join(crate::workplace::INCLUDE_FILE);
+    let include = layout.root().join(git::names::INCLUDE_FILE);
     let untrusted_include = (!super::include::in_force(layout).trusted)
         .then(|| kernel::waiting::UntrustedInclude { since: changed_at(&include) });
     kernel::waiting::Facts { untrusted_settings: untrusted, untrusted_include }
