@@ -36,7 +36,7 @@ pub enum LandingError {
     File(#[from] FileError),
     #[error("`{0}` is not a commit")]
     NotACommit(SmolStr),
-    #[error("cannot keep the settings of before: {0}")]
+    #[error("cannot keep the previous settings: {0}")]
     Settings(#[source] std::io::Error),
     #[error("{0} is moved by somebody else again and again")]
     Contended(String),

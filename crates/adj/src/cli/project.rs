@@ -104,7 +104,7 @@ impl Project {
         {
             let error = error.to_string();
             let first = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-            eprintln!("warning: adjutant.toml is invalid, so the settings of before are in force: {first}");
+            eprintln!("warning: adjutant.toml is invalid, so the previous settings stay in force: {first}");
             eprintln!("hint: `adj config check` lists all that is wrong with it");
         }
     }
@@ -438,7 +438,7 @@ impl Project {
         told
     }
 
-    /// Says where the settings of before hold because the file is gone.
+    /// Says where the previous settings stay in force because the file is gone.
     pub fn warn_of_settings(&self, globals: &Globals) {
         if !globals.json && !globals.quiet && project::settings::trust::is_gone(&self.layout) {
             eprintln!("warning: {}", project::settings::trust::GONE);
