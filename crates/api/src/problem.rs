@@ -5,7 +5,7 @@ use super::types::waiting::Offered;
 use kernel::Refusal;
 use kernel::choice::Choice;
 use log::owner::{OpenError, SubmitError};
-use log::{LogError, Owner};
+use log::{Holder, LogError};
 
 const NO_SPACE: &str = "NO_SPACE";
 const LOG_FAILED: &str = "LOG_FAILED";
@@ -212,15 +212,15 @@ impl From<LogError> for Problem {
 }
 
 /// `pid 12 on host x since 2026-01-02T03:04:05Z`. The time is known only for a process of this machine.
-pub fn holder_name(holder: &Owner) -> String {
-    let here = holder.host == Owner::current().host;
+pub fn holder_name(holder: &Holder) -> String {
+    let here = holder.host == Holder::current().host;
     let since = here.then(|| started_at(holder)).flatten();
     let since = since.map(|since| format!(" since {since}")).unwrap_or_default();
     format!("pid {}{since} on {}", holder.pid, holder.host)
 }
 
 /// Start times are counted in hundredths of a second since the machine started.
-fn started_at(holder: &Owner) -> Option<String> {
+fn started_at(holder: &Holder) -> Option<String> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     let boot: i64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
     (holder.started > 0).then(|| super::time((boot + holder.started as i64 / 100) * 1_000))

@@ -15,7 +15,9 @@
 mod chain;
 #[cfg(test)]
 pub(crate) mod conformance;
+mod holder;
 mod ledger;
+mod location;
 mod memory;
 pub mod outbox;
 pub mod owner;
@@ -29,8 +31,9 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 
 pub use chain::Chain;
+pub use holder::Holder;
+pub use location::{Location, holder, open, open_for_reading};
 pub use memory::MemoryLog;
-pub use sqlite::{Owner, SqliteLog, Stranger};
 
 /// Milliseconds since the Unix epoch. The log never reads a clock: whoever calls it says what time it is.
 pub type Millis = i64;
@@ -138,21 +141,11 @@ pub trait Log: Send {
         limit: usize,
     ) -> Result<Vec<Leased>, LogError>;
 
-    /// Moves the end of a lease. False: the attempt is no longer the current one, and its holder must stop.
-    /// A lease that has run out but was not taken by another can still be renewed.
-    fn renew(&mut self, fence: &Fence, until: Millis) -> Result<bool, LogError>;
-
     /// Gives an effect back at once. From then on the attempt is fenced. False: it already was.
     fn release(&mut self, fence: &Fence) -> Result<bool, LogError>;
 
     /// Whether the attempt is the current one, so that an entry with this fence would be written.
     fn holds(&self, fence: &Fence) -> Result<bool, LogError>;
-
-    /// The timers whose time has come, by due time and then id. They stay until an entry finishes them.
-    fn due(&self, now: Millis) -> Result<Vec<Due>, LogError>;
-
-    /// When the next timer is due.
-    fn next_due(&self) -> Result<Option<Millis>, LogError>;
 
     /// All that is pending, oldest first, for people to look at.
     fn outbox(&self) -> Result<Vec<Pending>, LogError>;
@@ -163,6 +156,11 @@ pub trait Log: Send {
     /// The newest snapshot that is whole and that agrees with the log. Others are passed over in silence: a
     /// snapshot is a cache, and what it says can be had from the records.
     fn snapshot(&self) -> Result<Option<Snapshot>, LogError>;
+
+    /// What somebody else made where the log is stored: none of it is read, and a trigger changes what is written.
+    fn foreign_objects(&self) -> Result<Vec<ForeignObject>, LogError> {
+        Ok(Vec::new())
+    }
 }
 
 /// Why a log could not do what it was asked. `Full`, `Sync` and `Io` may pass; the others need a person.
@@ -200,7 +198,7 @@ pub enum LogError {
     #[error("the log's {what} is version {found}, and must be opened for writing once to become {known}")]
     Older { what: &'static str, found: u32, known: u32 },
     #[error("the log is held by {}", holder_name(.holder))]
-    Held { holder: Option<Owner> },
+    Held { holder: Option<Holder> },
     /// Another process wrote to the log although this one holds it. Nothing of the batch was written.
     #[error("another process has written to the log since record {since}")]
     Usurped { since: Seq },
@@ -220,9 +218,9 @@ fn once_acknowledged(acknowledged: &Option<Seq>) -> String {
     acknowledged.map(|seq| format!(", though record {seq} was acknowledged")).unwrap_or_default()
 }
 
-fn holder_name(holder: &Option<Owner>) -> String {
+fn holder_name(holder: &Option<Holder>) -> String {
     match holder {
-        Some(Owner { pid, host, .. }) => format!("process {pid} on {host}"),
+        Some(Holder { pid, host, .. }) => format!("process {pid} on {host}"),
         None => "a process that has not said its name".to_owned(),
     }
 }
@@ -266,7 +264,7 @@ pub struct NewRecord {
     pub data: String,
 }
 
-/// Something to do in the world. One with a due time is a timer: it is never leased, only reported when due.
+/// Something to do in the world. One with a due time is a timer: it is never leased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEffect {
     pub id: String,
@@ -312,7 +310,7 @@ pub struct Head {
     pub hash: Hash,
 }
 
-/// An effect that was handed out to be done, until `until` unless it is renewed.
+/// An effect that was handed out to be done, until `until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leased {
     pub id: String,
@@ -335,15 +333,6 @@ pub struct Pending {
     pub until: Option<Millis>,
 }
 
-/// A timer whose time has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
-    pub id: String,
-    pub kind: String,
-    pub due: Millis,
-    pub data: String,
-}
-
 /// The state that the log's first `seq` records fold to. A cache: without it the log is read from its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
@@ -357,6 +346,14 @@ impl Snapshot {
         let hasher = Sha256::new().chain_update(self.seq.to_le_bytes()).chain_update(self.hash);
         hasher.chain_update(&self.data).finalize().into()
     }
+}
+
+/// A table, index, view or trigger beside the log's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignObject {
+    pub kind: String,
+    pub name: String,
+    pub table: String,
 }
 
 /// What became of one entry of a batch.
@@ -378,7 +375,7 @@ mod tests {
     #[test]
     fn errors_say_what_was_wrong_and_where() {
         let path = PathBuf::from("log.db");
-        let owner = Owner { pid: 4711, started: 99, host: "mill".into() };
+        let holder = Holder { pid: 4711, started: 99, host: "mill".into() };
         let errors = [
             LogError::Full,
             LogError::Sync { why: "input/output error".into() },
@@ -391,7 +388,7 @@ mod tests {
             LogError::Foreign { path: path.clone(), why: "its application id is 0x0".into() },
             LogError::Trigger { path, name: "t".into(), table: "records".into() },
             LogError::Newer { what: "schema", found: 7, known: 1 },
-            LogError::Held { holder: Some(owner) },
+            LogError::Held { holder: Some(holder) },
             LogError::Held { holder: None },
             LogError::Usurped { since: 3 },
             LogError::Beyond { after: 5, last: 3 },

@@ -10,8 +10,8 @@ use imbl::Vector;
 use super::chain::Chain;
 use super::ledger::Ledger;
 use super::{
-    Appended, Due, Entry, Fence, Hash, Head, Leased, Log, LogError, Millis, Pending, Record, SNAPSHOTS_KEPT,
-    Seq, Snapshot,
+    Appended, Entry, Fence, Hash, Head, Leased, Log, LogError, Millis, Pending, Record, SNAPSHOTS_KEPT, Seq,
+    Snapshot,
 };
 
 #[derive(Clone, Debug, Default)]
@@ -85,24 +85,12 @@ impl Log for MemoryLog {
         Ok(self.ledger.lease(owner, now, until, limit).0)
     }
 
-    fn renew(&mut self, fence: &Fence, until: Millis) -> Result<bool, LogError> {
-        Ok(self.ledger.renew(fence, until).is_some())
-    }
-
     fn release(&mut self, fence: &Fence) -> Result<bool, LogError> {
         Ok(self.ledger.release(fence).is_some())
     }
 
     fn holds(&self, fence: &Fence) -> Result<bool, LogError> {
         Ok(self.ledger.holds(fence))
-    }
-
-    fn due(&self, now: Millis) -> Result<Vec<Due>, LogError> {
-        Ok(self.ledger.due(now))
-    }
-
-    fn next_due(&self) -> Result<Option<Millis>, LogError> {
-        Ok(self.ledger.next_due())
     }
 
     fn outbox(&self) -> Result<Vec<Pending>, LogError> {

@@ -29,8 +29,8 @@ use self::latest::Latest;
 use self::queue::{Asked, Job, Queue, Work};
 use crate::spoken::Order;
 use crate::{
-    Appended, Due, Entry, Fence, Head, Leased, Log, LogError, Millis, NewEffect, NewRecord, Pending, Record,
-    Seq, Snapshot, TEXT_BYTES_MAX,
+    Appended, Entry, Fence, Head, Leased, Log, LogError, Millis, NewEffect, NewRecord, Pending, Record, Seq,
+    Snapshot, TEXT_BYTES_MAX,
 };
 use base::crash;
 
@@ -299,22 +299,9 @@ impl Handle {
         self.on_log(move |log| log.lease(&owner, now, until, limit))
     }
 
-    pub fn renew(&self, fence: &Fence, until: Millis) -> Result<bool, SubmitError> {
-        let fence = fence.clone();
-        self.on_log(move |log| log.renew(&fence, until))
-    }
-
     pub fn release(&self, fence: &Fence) -> Result<bool, SubmitError> {
         let fence = fence.clone();
         self.on_log(move |log| log.release(&fence))
-    }
-
-    pub fn due(&self, now: Millis) -> Result<Vec<Due>, SubmitError> {
-        self.on_log(move |log| log.due(now))
-    }
-
-    pub fn next_due(&self) -> Result<Option<Millis>, SubmitError> {
-        self.on_log(|log| log.next_due())
     }
 
     pub fn outbox(&self) -> Result<Vec<Pending>, SubmitError> {
