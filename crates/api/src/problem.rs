@@ -146,6 +146,9 @@ impl From<SubmitError> for Problem {
             SubmitError::InFlight { .. } => Problem::new(409, "IN_FLIGHT", detail)
                 .hint("retry after the first request has been answered")
                 .retry_after(1),
+            SubmitError::Contended { .. } => {
+                Problem::new(503, "CONTENDED", detail).hint("nothing was written; try again").retry_after(1)
+            }
             SubmitError::Log(error) => error.into(),
             SubmitError::Broken(error) => error.into(),
             SubmitError::Stopped => Problem::new(503, "STOPPED", detail),
@@ -183,6 +186,9 @@ impl From<LogError> for Problem {
                 .hint("nothing was written; free some disk space and try again"),
             LogError::Sync { .. } | LogError::Io { .. } => Problem::new(503, LOG_FAILED, detail)
                 .hint("the request may have been executed; check before retrying"),
+            LogError::Conflict { .. } => {
+                Problem::new(503, "CONTENDED", detail).hint("nothing was written; try again").retry_after(1)
+            }
             LogError::Newer { .. } => {
                 Problem::new(500, "NEWER_LOG", detail).hint("install a newer adjutant; nothing was changed")
             }

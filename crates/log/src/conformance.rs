@@ -13,6 +13,12 @@ pub(crate) trait Specimen {
     fn damage(&mut self, damage: Damage) -> bool;
 }
 
+/// A log that several writers share.
+pub(crate) trait SharedSpecimen: Specimen {
+    /// A handle of another writer, which knows what is stored now.
+    fn other_writer(&mut self) -> Box<dyn Log>;
+}
+
 /// What someone with an editor could do to a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Damage {
@@ -81,6 +87,121 @@ macro_rules! conformance {
     };
 }
 pub(crate) use conformance;
+
+/// The same for what a log promises that several writers share.
+macro_rules! conflicts {
+    ($specimen:expr; $($promise:ident)*) => {
+        $(
+            #[test]
+            fn $promise() {
+                crate::conformance::$promise(&mut $specimen);
+            }
+        )*
+    };
+    ($specimen:expr) => {
+        crate::conformance::conflicts! {
+            $specimen;
+            records_of_another_writer_are_a_conflict_that_writes_nothing
+            after_a_conflict_the_log_goes_on_from_what_the_other_writer_left
+            what_a_handle_says_of_the_log_is_of_one_moment
+            a_lease_of_another_writer_is_a_conflict_and_its_attempt_the_current_one
+            two_writers_in_turn_make_one_chain_without_gaps
+        }
+    };
+}
+pub(crate) use conflicts;
+
+pub(crate) fn records_of_another_writer_are_a_conflict_that_writes_nothing(
+    specimen: &mut dyn SharedSpecimen,
+) {
+    numbered(specimen.log(), 1..=3);
+    let mut other = specimen.other_writer();
+    other.append(&[with_effects(entry("theirs", &[("task-9", "x")]), &[effect("e1")])]).unwrap();
+
+    let log = specimen.log();
+    let conflict = LogError::Conflict { since: 3 };
+    // Of another stream: what was decided may rest on it all the same.
+    let late = with_effects(entry("late", &[("task-1", "x")]), &[effect("e2")]);
+    assert_eq!(log.append(&[late]), Err(conflict.clone()));
+    assert_eq!(log.lease("runner", 0, 10, 1), Err(conflict.clone()));
+    assert_eq!(log.release(&fence("e1", 1)), Err(conflict));
+    specimen.reopen().unwrap();
+    assert_eq!(commands(specimen.log()), ["c1", "c2", "c3", "theirs"]);
+    assert_eq!(pending(specimen.log()), ["e1"]);
+}
+
+pub(crate) fn after_a_conflict_the_log_goes_on_from_what_the_other_writer_left(
+    specimen: &mut dyn SharedSpecimen,
+) {
+    numbered(specimen.log(), 1..=2);
+    let mut other = specimen.other_writer();
+    other.append(&[with_effects(entry("theirs", &[("task-1", "x")]), &[effect("e1")])]).unwrap();
+
+    let log = specimen.log();
+    let ours = expecting(entry("ours", &[("task-1", "y")]), &[("task-1", 1)]);
+    assert_eq!(log.append(std::slice::from_ref(&ours)), Err(LogError::Conflict { since: 2 }));
+    assert_eq!(log.ready(), Ok(other.head()));
+    assert_eq!(log.head(), other.head());
+    assert_eq!(log.version("task-1").unwrap(), 2);
+    assert_eq!(pending(log), ["e1"]);
+    let appended = log.append(&[ours]).unwrap();
+    assert_eq!(appended, [Appended::Conflict { stream: "task-1".into(), expected: 1, actual: 2 }]);
+    let again = expecting(entry("ours", &[("task-1", "y")]), &[("task-1", 2)]);
+    assert_eq!(log.append(&[again]).unwrap(), [Appended::Written { first: 4, last: 4 }]);
+    assert_eq!(commands(log), ["c1", "c2", "theirs", "ours"]);
+}
+
+pub(crate) fn what_a_handle_says_of_the_log_is_of_one_moment(specimen: &mut dyn SharedSpecimen) {
+    let log = specimen.log();
+    log.append(&[with_effects(entry("c1", &[("task-1", "a")]), &[effect("e1")])]).unwrap();
+    let head = log.head();
+    let mut other = specimen.other_writer();
+    other.lease("runner", 0, 10, 1).unwrap();
+    let outcome = fenced(finishing(entry("c2", &[("task-1", "b")]), &["e1"]), "e1", 1);
+    other.append(&[with_effects(outcome, &[effect("e2")])]).unwrap();
+
+    let log = specimen.log();
+    assert_eq!(log.head(), head);
+    assert_eq!(log.version("task-1").unwrap(), 1);
+    assert!(!log.holds(&fence("e1", 1)).unwrap());
+    assert_eq!(pending(log), ["e1"]);
+    log.ready().unwrap();
+    assert_eq!(log.version("task-1").unwrap(), 2);
+    assert_eq!(pending(log), ["e2"]);
+}
+
+pub(crate) fn a_lease_of_another_writer_is_a_conflict_and_its_attempt_the_current_one(
+    specimen: &mut dyn SharedSpecimen,
+) {
+    let log = specimen.log();
+    log.append(&[with_effects(entry("c1", &[("task-1", "a")]), &[effect("e1")])]).unwrap();
+    log.lease("runner-1", 0, 10, 1).unwrap();
+    let mut other = specimen.other_writer();
+    assert_eq!(attempts(&other.lease("runner-2", 10, 20, 1).unwrap()), [("e1", 2)]);
+
+    // There is no new record, and yet the outcome of the first attempt must not be written.
+    let log = specimen.log();
+    let outcome = fenced(finishing(entry("late", &[("task-1", "x")]), &["e1"]), "e1", 1);
+    assert!(log.holds(&fence("e1", 1)).unwrap());
+    assert_eq!(log.append(std::slice::from_ref(&outcome)), Err(LogError::Conflict { since: 1 }));
+    log.ready().unwrap();
+    assert!(!log.holds(&fence("e1", 1)).unwrap());
+    assert_eq!(log.append(&[outcome]).unwrap(), [Appended::Fenced { effect: "e1".into(), attempt: 1 }]);
+    assert_eq!(commands(log), ["c1"]);
+}
+
+pub(crate) fn two_writers_in_turn_make_one_chain_without_gaps(specimen: &mut dyn SharedSpecimen) {
+    let mut other = specimen.other_writer();
+    for n in 0..10 {
+        let log = if n % 2 == 0 { specimen.log() } else { &mut *other };
+        log.ready().unwrap();
+        numbered(log, n + 1..=n + 1);
+    }
+    specimen.reopen().unwrap();
+    let records = specimen.log().read(0, usize::MAX).unwrap();
+    assert_eq!(records.iter().map(|record| record.seq).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
+    assert_eq!(commands(specimen.log()), (1..=10).map(|n| format!("c{n}")).collect::<Vec<_>>());
+}
 
 pub(crate) fn an_empty_log_ends_at_record_zero(specimen: &mut dyn Specimen) {
     let log = specimen.log();

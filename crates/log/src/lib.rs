@@ -21,6 +21,8 @@ mod location;
 mod memory;
 pub mod outbox;
 pub mod owner;
+#[cfg(test)]
+pub(crate) mod shared;
 pub mod spoken;
 mod sqlite;
 pub mod transfer;
@@ -51,17 +53,23 @@ pub const SNAPSHOTS_KEPT: usize = 2;
 ///
 /// After an error, `head` and `version` say what the log holds: the owner of any state folded from it reads on from
 /// the last record that it knows, and does not assume that a failed batch left nothing.
+///
+/// A log may have other writers. `head`, `version`, `holds` and `outbox` are of one moment: that of the last `ready` or the
+/// last write through this handle. If anybody else has changed the log since, every write is a `Conflict` that writes
+/// nothing, and `ready` goes on from what is there now.
 pub trait Log: Send {
     /// Writes the batch in one transaction: when it returns, what is `Written` is durable. Each entry sees what the
     /// entries before it did, and one that conflicts or is fenced is left out whole while the others are written.
     /// In one entry, effects are added before finished ones are removed. An effect whose id is still pending is
-    /// a bug of the caller: `Duplicate`, and nothing of the batch is written.
+    /// a bug of the caller: `Duplicate`, and nothing of the batch is written. Where somebody else has appended since this
+    /// handle last looked, what the batch was decided from may be out of date: `LogError::Conflict`.
     fn append(&mut self, batch: &[Entry]) -> Result<Vec<Appended>, LogError>;
 
     fn head(&self) -> Head;
 
     /// Makes the log ready to be written to, and says where it ends. A log that was closed after a failure is opened
-    /// anew here, and may then hold what that failure left in doubt: whoever decides asks first, and decides after.
+    /// anew here, and may then hold what that failure left in doubt; what other writers have appended is seen from here
+    /// on. Whoever decides asks first, and decides after.
     fn ready(&mut self) -> Result<Head, LogError>;
 
     /// How many records the stream has; 0 for one that was never written to.
@@ -163,7 +171,7 @@ pub trait Log: Send {
     }
 }
 
-/// Why a log could not do what it was asked. `Full`, `Sync` and `Io` may pass; the others need a person.
+/// Why a log could not do what it was asked. `Full`, `Sync`, `Io` and `Conflict` may pass; the others need a person.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// Nothing of the batch was written, and the log goes on when there is space again.
@@ -202,6 +210,10 @@ pub enum LogError {
     /// Another process wrote to the log although this one holds it. Nothing of the batch was written.
     #[error("another process has written to the log since record {since}")]
     Usurped { since: Seq },
+    /// Another writer of a log that several share has changed it. Nothing of the batch was written: read on, and decide
+    /// again.
+    #[error("another writer has changed the log since record {since}")]
+    Conflict { since: Seq },
     #[error("the log was opened for reading only")]
     ReadOnly,
     #[error("there is no record {after}: the log ends at {last}")]
@@ -391,6 +403,7 @@ mod tests {
             LogError::Held { holder: Some(holder) },
             LogError::Held { holder: None },
             LogError::Usurped { since: 3 },
+            LogError::Conflict { since: 3 },
             LogError::Beyond { after: 5, last: 3 },
             LogError::Duplicate { effect: "e1".into() },
         ];
@@ -412,6 +425,7 @@ mod tests {
                 "the log is held by process 4711 on mill",
                 "the log is held by a process that has not said its name",
                 "another process has written to the log since record 3",
+                "another writer has changed the log since record 3",
                 "there is no record 5: the log ends at 3",
                 "effect `e1` is already pending",
             ]

@@ -1,4 +1,5 @@
 mod batches;
+mod conflicts;
 mod crash;
 mod faults;
 mod latest;
