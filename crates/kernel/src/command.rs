@@ -12,6 +12,8 @@ use crate::rooms::{About, OwnTimes, Seat};
 use crate::rules::Rule;
 use crate::specs::Story;
 use crate::words::{Raise, RequestKind};
+pub use asks::Ask;
+pub(crate) use asks::{Permission, Subject};
 use machines::machine::{FieldError, Role};
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, SpecId, TaskId, WorkerName,
@@ -19,8 +21,6 @@ use machines::names::{
 use machines::suspended::Wrapped;
 use machines::task::{Payload, Status, TaskType};
 use machines::{architect, run, task, turn, worker};
-pub use asks::Ask;
-pub(crate) use asks::{Permission, Subject};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
