@@ -55,9 +55,7 @@ fn may(world: &World, actor: &Actor, permission: Permission<'_>) -> bool {
         Permission::AgentOfArchitect => {
             world.config.architect.as_ref().is_some_and(|it| actor.is_agent(&it.agent))
         }
-        Permission::WhoAsked(id) => {
-            world.requests.get(id).is_none_or(|asked| asked.by == actor.to_string())
-        }
+        Permission::WhoAsked(id) => world.requests.get(id).is_none_or(|asked| asked.by == actor.to_string()),
     }
 }
 

@@ -5,21 +5,18 @@ mod asks;
 use crate::Millis;
 pub use crate::answers::ArchitectAnswer;
 use crate::choice::Choice;
-use crate::config::{Config, Micros};
+use crate::config::Micros;
 use crate::event::Event;
-use crate::rooms::{About, OwnTimes, Seat};
+use crate::rooms::Seat;
 use crate::rules::Rule;
 use crate::specs::Story;
-use crate::words::{GateFact, Raise, RequestKind, StepEnding};
-use machines::machine::{FieldError, Role};
-use machines::names::{
-    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
-};
-use machines::suspended::Wrapped;
-use machines::task::{Payload, Status, TaskType};
-use machines::{architect, run, task, turn, worker};
+use crate::words::{GateFact, Raise, StepEnding};
 pub use asks::Ask;
 pub(crate) use asks::{Permission, Subject};
+use machines::machine::{FieldError, Role};
+use machines::names::{AgentName, EffectId, RunId, ServiceName, SpecId, TaskId};
+use machines::task::{Status, TaskType};
+use machines::{run, task, turn};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 

@@ -6,13 +6,11 @@ use crate::Millis;
 use crate::config::Config;
 use crate::rooms::{About, OwnTimes};
 use crate::words::RequestKind;
-use machines::Machine;
 use machines::machine::Role;
-use machines::names::{
-    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, TaskId, WorkerName,
-};
+use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, TaskId, WorkerName};
 use machines::suspended::Wrapped;
 use machines::task::{Payload, Status};
+use machines::{Machine, Wire};
 use machines::{architect, run, turn, worker};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -138,9 +136,7 @@ use Permission::{
     WhoAsked, WorkerRows, WorkerRowsBy,
 };
 use Scope::{OneTask, Project};
-use Subject::{
-    Architect, Channel, NoAgent, OneRun, Proposal, Request, TaskState, TaskText, WholeAgent,
-};
+use Subject::{Architect, Channel, NoAgent, OneRun, Proposal, Request, TaskState, TaskText, WholeAgent};
 
 asks! {
     // The board.

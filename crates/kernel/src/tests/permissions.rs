@@ -156,9 +156,7 @@ fn of_workers() -> Vec<Line> {
     };
     let a = || worker("A");
     vec![
-        line("spawn", move || {
-            (Table::new(config()), Ask::Spawn { name: Some(worker("Z")), agent: None })
-        }),
+        line("spawn", move || (Table::new(config()), Ask::Spawn { name: Some(worker("Z")), agent: None })),
         line("assign", move || {
             let table = check(Table::new(config()), "ticket t1\n spawn A");
             (table, Ask::Assign { worker: a(), task: task("t1"), clarification: None })
@@ -243,9 +241,7 @@ fn asked() -> (Table, machines::names::RequestId) {
 /// What an agent says of its own run.
 fn of_work() -> Vec<Line> {
     let run = || RunId::new("t1.1").unwrap();
-    let of = |name: &'static str, ask: fn(RunId) -> Ask| {
-        line(name, move || (outside(&[]), ask(run())))
-    };
+    let of = |name: &'static str, ask: fn(RunId) -> Ask| line(name, move || (outside(&[]), ask(run())));
     vec![
         of("submit plan", |run| Ask::SubmitPlan { run, plan: ["a", "b", "c"].map(str::to_owned).to_vec() }),
         of("claim done", |run| Ask::ClaimDone { run, summary: None }),
@@ -562,7 +558,8 @@ fn the_page_of_permissions_is_what_the_kernel_does() {
 
 #[test]
 fn every_ask_has_a_line_on_the_page() {
-    let asked: std::collections::BTreeSet<&str> = lines().iter().map(|line| (line.scene)().1.name()).collect();
+    let asked: std::collections::BTreeSet<&str> =
+        lines().iter().map(|line| (line.scene)().1.name()).collect();
     let missing: Vec<_> = Ask::NAMES.iter().filter(|name| !asked.contains(**name)).collect();
     assert!(missing.is_empty(), "no line for {missing:?}");
 }
