@@ -14,8 +14,7 @@ use kernel::Effect;
 use kernel::effect::{StepStart, StepTree};
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 
-use super::gate::Whose;
-use super::surroundings::{self, Folders, Names, ProjectContext, Purpose, SurroundingsError};
+use super::surroundings::{self, Folders, Names, ProjectContext, Purpose, SurroundingsError, Whose};
 use super::{Missing, Shared, authorship};
 use git::GitError;
 use process::keeper::Spec;

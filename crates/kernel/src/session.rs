@@ -44,7 +44,7 @@ impl World {
         match of {
             Session::Run(id) => {
                 let run = self.run(id)?;
-                let place = self.task(&run.task).and_then(|task| task.place.as_ref());
+                let place = self.task(&run.task).and_then(|task| task.work.place.as_ref());
                 Some(SessionState {
                     agent: &run.agent,
                     model: run.model.as_ref(),

@@ -989,7 +989,8 @@ impl<'t> Stage<'t> {
         }
         for ticket in &self.played.closed {
             let id = TaskId::new(ticket).map_err(|error| error.to_string())?;
-            let closed = self.world.tasks.values().any(|t| t.ticket.as_ref() == Some(ticket) && t.is_final());
+            let closed =
+                self.world.tasks.values().any(|t| t.origin.ticket.as_ref() == Some(ticket) && t.is_final());
             if !closed {
                 return Err(format!("ticket `{id}` was closed and its task is not"));
             }
@@ -1054,7 +1055,7 @@ impl<'t> Stage<'t> {
                 };
             }
             (Status::InProgress, _)
-                if task.run.as_ref().is_some_and(|run| self.world.open_question(run).is_some()) =>
+                if task.work.run.as_ref().is_some_and(|run| self.world.open_question(run).is_some()) =>
             {
                 &[Fault::Proposals, Fault::Architect]
             }

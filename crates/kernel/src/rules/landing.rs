@@ -63,7 +63,7 @@ pub(super) fn gate_found_green(d: &mut Draft, effect: &EffectId, gate: &Gate, gr
 pub(super) fn gate_found_empty(d: &mut Draft, effect: &EffectId, gate: &Gate, empty: &GateEmpty) -> Ruled {
     gate_over(d, effect, gate);
     d.rule(Rule::GateEmpty);
-    if d.task(gate.id)?.empty_diffs > 0 {
+    if d.task(gate.id)?.gate.empty_diffs > 0 {
         let needs_person = Some(PersonNeeded::NoChanges);
         return gate_green(d, gate.id, gate.worker, Some(&empty.tip), false, needs_person);
     }
@@ -110,7 +110,7 @@ pub(super) fn gate_green(
     let untested = !has_code || needs_person == Some(PersonNeeded::NoTests);
     d.emit(GatePassed { id: id.clone(), tip: tip.cloned(), has_code, needs_person });
     let task = d.task(id)?;
-    let branch = task.place.as_ref().map_or_else(String::new, |place| place.branch.clone());
+    let branch = task.work.place.as_ref().map_or_else(String::new, |place| place.branch.clone());
     let said = d.world.run_of(id).and_then(|run| run.claimed.as_ref()?.summary.clone());
     let content = if has_code { format!("branch {branch}") } else { "no change was needed".to_owned() };
     let content = said.map_or(content.clone(), |said| format!("{content}\n\n{said}"));
@@ -260,7 +260,7 @@ pub(super) fn landing_conflicts(
 /// The policy may have become another: what waits in REVIEW is asked of it again.
 pub(crate) fn reconsider(d: &mut Draft) -> Ruled {
     let waits = |task: &&std::sync::Arc<crate::world::Task>| {
-        task.status() == Status::Review && task.approved.is_none()
+        task.status() == Status::Review && task.review.approved.is_none()
     };
     let waiting: Vec<TaskId> = d.world.tasks.values().filter(waits).map(|task| task.id.clone()).collect();
     waiting.iter().try_for_each(|id| reviewed_by_policy(d, id))
@@ -269,8 +269,12 @@ pub(crate) fn reconsider(d: &mut Draft) -> Ruled {
 pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
     let auto = d.world.config.fleet.review == Review::Auto;
-    if task.status() == Status::Review && auto && task.needs_person.is_none() && task.conflict().is_none() {
-        let tip = task.place.as_ref().and_then(|place| place.tip.clone());
+    if task.status() == Status::Review
+        && auto
+        && task.gate.needs_person.is_none()
+        && task.conflict().is_none()
+    {
+        let tip = task.work.place.as_ref().and_then(|place| place.tip.clone());
         d.rule(Rule::ReviewedByPolicy);
         return approve(d, id, tip, SmolStr::new_static("policy:auto"), "the gate is green".to_owned());
     }
@@ -279,7 +283,7 @@ pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
 
 /// The tip of a task's branch, which must be the one that somebody has looked at.
 pub(crate) fn is_at_tip(d: &Draft, id: &TaskId, seen: Option<&SmolStr>) -> Result<Option<SmolStr>, Refusal> {
-    let current = d.task(id)?.place.as_ref().and_then(|place| place.tip.clone());
+    let current = d.task(id)?.work.place.as_ref().and_then(|place| place.tip.clone());
     if seen.is_none_or(|seen| current.as_ref() == Some(seen)) {
         return Ok(current);
     }
@@ -306,7 +310,7 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
         return Err(Refusal::new(409, "NOT_IN_REVIEW", format!("task `{id}` is {status}, not REVIEW"))
             .next([Choice::ExplainTask { task: id.clone() }]));
     }
-    if task.approved.is_some() {
+    if task.review.approved.is_some() {
         return Err(Refusal::new(409, "APPROVED", format!("task `{id}` is approved already"))
             .next([Choice::ShowQueue]));
     }
@@ -358,7 +362,7 @@ pub(super) fn approve(d: &mut Draft, id: &TaskId, tip: Option<SmolStr>, by: Smol
 pub(super) fn unqueue(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
     let (queued, approved, held_up) =
-        (task.queued.is_some(), task.approved.is_some(), task.held_up.is_some());
+        (task.landing.queued.is_some(), task.review.approved.is_some(), task.landing.held_up.is_some());
     if queued {
         d.emit(Dequeued { id: id.clone() });
     }
@@ -391,7 +395,8 @@ pub(super) fn start_landing(d: &mut Draft) -> Ruled {
 }
 
 pub(super) fn test_merge(d: &mut Draft, id: &TaskId) -> Ruled {
-    let tip = d.task(id)?.approved.as_ref().and_then(|approved| approved.tip.clone()).unwrap_or_default();
+    let tip =
+        d.task(id)?.review.approved.as_ref().and_then(|approved| approved.tip.clone()).unwrap_or_default();
     let effect = d.ask(Effect::TestMerge { task: id.clone(), tip: tip.clone() });
     d.emit(LandingStarted { id: id.clone(), tip, effect, at: d.at() });
     Ok(())
@@ -430,7 +435,7 @@ pub(super) fn landing_failed(d: &mut Draft, id: &TaskId, output: String, by: Red
     d.drive_task(id, event, &Actor::System)?;
     let cause = GateCause::Landing;
     d.emit(SentBackTo { id: id.clone(), what: SentBack::Landing(feedback), by, cause });
-    if d.task(id)?.landing_doubted {
+    if d.task(id)?.landing.doubted {
         d.emit(LandingDoubted { id: id.clone(), doubted: false });
     }
     Ok(())
@@ -458,7 +463,7 @@ pub(super) fn merge_red(d: &mut Draft, id: &TaskId, red: &RedMerge) -> Ruled {
     }
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::Failed });
     d.emit(ApprovalVoided { id: id.clone() });
-    if d.task(id)?.landing_doubted {
+    if d.task(id)?.landing.doubted {
         d.emit(LandingDoubted { id: id.clone(), doubted: false });
     }
     not_run(d, id, output)
@@ -477,7 +482,7 @@ pub(super) fn held_up(d: &mut Draft, id: &TaskId, why: &str, command: &str) -> R
 /// Main is not ours to move: somebody merges the pull request, and the landing goes on when the remote's main has it.
 pub(super) fn offered(d: &mut Draft, id: &TaskId, url: Option<SmolStr>, branch: &SmolStr) -> Ruled {
     d.rule(Rule::PullRequestOpened);
-    let known = d.task(id)?.pull_request.clone();
+    let known = d.task(id)?.landing.pull_request.clone();
     let url = url.or_else(|| known.as_ref().and_then(|known| known.url.clone()));
     let opened = PullRequest { url, branch: branch.clone() };
     if known.as_ref() != Some(&opened) {
@@ -485,7 +490,7 @@ pub(super) fn offered(d: &mut Draft, id: &TaskId, url: Option<SmolStr>, branch: 
     }
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::HeldUp });
     // Since the approval: it is looked at again and again, and offered all the while.
-    let since = d.task(id)?.approved.as_ref().map_or(d.at(), |approved| approved.at);
+    let since = d.task(id)?.review.approved.as_ref().map_or(d.at(), |approved| approved.at);
     d.emit(LandingWaits { id: id.clone(), what: HeldUp::PullRequest { since }, at: Some(d.at()) });
     // The runner looks at the remote far more often, and rings when its main has moved.
     let due = d.at() + seconds(PULL_REQUEST_SECONDS);
@@ -527,7 +532,7 @@ const NO_NOTE: &str = "no note was given";
 
 /// REVIEW→DONE with the completion record, and what is to be tidied up after it.
 pub(super) fn finish(d: &mut Draft, id: &TaskId) -> Ruled {
-    let approved = d.task(id)?.approved.clone();
+    let approved = d.task(id)?.review.approved.clone();
     let approval = approved.map(|approved| task::Completion {
         approval_id: None,
         approved_by: approved.by,
@@ -570,7 +575,7 @@ pub(super) fn tidy_up(d: &mut Draft, id: &TaskId) -> Ruled {
     unqueue(d, id)?;
     let task = d.task(id)?;
     let status = task.status();
-    let (ticket, place) = (task.ticket.clone(), task.place.clone());
+    let (ticket, place) = (task.origin.ticket.clone(), task.work.place.clone());
     if let Some(ticket) = ticket {
         let note = (status == Status::Canceled).then(|| "canceled".to_owned());
         write_ticket(d, id, ticket, status, note);

@@ -73,7 +73,7 @@ fn settle_doubts(d: &mut Draft) -> Ruled {
     let green = d.world.main_is_green();
     let in_doubt = |worker: &std::sync::Arc<crate::world::Worker>| {
         let id = worker.machine.task.clone()?;
-        let doubt = d.world.task(&id)?.in_doubt.clone()?;
+        let doubt = d.world.task(&id)?.gate.in_doubt.clone()?;
         Some((worker.name.clone(), id, doubt))
     };
     let doubts: Vec<_> = d.world.workers.values().filter_map(in_doubt).collect();
@@ -94,7 +94,7 @@ fn settle_doubts(d: &mut Draft) -> Ruled {
     if !green {
         let landings: Vec<TaskId> = d.world.queue.values().cloned().collect();
         for id in landings {
-            if d.task(&id)?.landing_doubted {
+            if d.task(&id)?.landing.doubted {
                 d.emit(LandingDoubted { id, doubted: false });
             }
         }
@@ -156,7 +156,7 @@ pub(super) fn landing_in_doubt(
     // A merge that is doubted is tested again after main, which costs more than the one round that it may save: a main that
     // has passed its tests, or that our own landings brought there, is not doubted.
     let untested = by == RedBy::Tests && !is_tested(d, main);
-    if !(untested || doubtful(d, by, None)) || d.task(id)?.landing_doubted {
+    if !(untested || doubtful(d, by, None)) || d.task(id)?.landing.doubted {
         return Ok(false);
     }
     d.rule(Rule::TestsDoubted);

@@ -324,10 +324,10 @@ pub(super) fn tried(d: &mut Draft, effect: &EffectId, error: &str) {
 /// Nothing of the past is under way any more: what waited for that is asked, and work goes on.
 pub(super) fn past_ended(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
-    if !task.unfinished.is_empty() {
+    if !task.work.unfinished.is_empty() {
         return Ok(());
     }
-    let afterwards: Vec<Effect> = task.afterwards.iter().map(|effect| effect.as_ref().clone()).collect();
+    let afterwards: Vec<Effect> = task.work.afterwards.iter().map(|effect| effect.as_ref().clone()).collect();
     if !afterwards.is_empty() {
         d.emit(AfterwardsTaken { id: id.clone() });
         let mut afterwards = afterwards.into_iter();

@@ -18,7 +18,7 @@ use crate::world::{AskedCall, Holder};
 
 /// Ends a gate that runs without a worker.
 pub(super) fn quit_gate(d: &mut Draft, id: &TaskId) {
-    if let Some(gate) = d.world.task(id).and_then(|task| task.gate.clone()) {
+    if let Some(gate) = d.world.task(id).and_then(|task| task.gate.alone.clone()) {
         d.end(&gate, EffectEnd::Superseded);
         d.emit(GateAlone { id: id.clone(), effect: None });
         sessions::end_step(d, StepEnd::Task { task: id.clone(), run: None }, gate);
@@ -53,7 +53,7 @@ pub(super) fn release(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Rule
         d.clear_timer(&Timer::Suspension { run: run.clone() });
     }
     // A worker gives its own lease back; an owner outside has no machine that would.
-    if d.task(id)?.lease.as_ref().is_some_and(|lease| matches!(lease.holder, Holder::Outside(_))) {
+    if d.task(id)?.work.lease.as_ref().is_some_and(|lease| matches!(lease.holder, Holder::Outside(_))) {
         end_lease(d, id);
     }
     Ok(())

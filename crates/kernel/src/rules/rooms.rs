@@ -481,7 +481,7 @@ pub(crate) fn decide_in_room(
     }
     check_text(&d.world, "note", Some(note))?;
     if approve {
-        let tip = d.task(&id)?.place.as_ref().and_then(|place| place.tip.clone());
+        let tip = d.task(&id)?.work.place.as_ref().and_then(|place| place.tip.clone());
         approve_by_person(d, &id, tip.as_ref(), note)?;
     } else {
         is_at_tip(d, &id, None)?;

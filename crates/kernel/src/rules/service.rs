@@ -182,7 +182,7 @@ pub(super) fn restore(d: &mut Draft) -> Ruled {
         .world
         .tasks
         .values()
-        .filter(|task| task.waits_for.as_ref().is_some_and(|service| !away(service.as_str())))
+        .filter(|task| task.work.waits_for.as_ref().is_some_and(|service| !away(service.as_str())))
         .map(|task| task.id.clone())
         .collect();
     for run in back {
@@ -288,7 +288,7 @@ pub(super) fn timer_due(d: &mut Draft, timer: &Timer, set_at: Option<Millis>) ->
             Ok(())
         }
         Timer::Checkout { task } => {
-            if d.task(task)?.held_up.is_some() {
+            if d.task(task)?.landing.held_up.is_some() {
                 land_again(d, task);
             }
             Ok(())

@@ -222,7 +222,8 @@ pub(super) fn tell(d: &mut Draft, message: StepMessage, step: EffectId) {
 
 /// What the task's branch has now.
 pub(super) fn tip_moved(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr>) {
-    let known = d.world.task(id).and_then(|task| task.place.as_ref()).and_then(|place| place.tip.clone());
+    let known =
+        d.world.task(id).and_then(|task| task.work.place.as_ref()).and_then(|place| place.tip.clone());
     if let Some(tip) = tip.filter(|tip| known.as_ref() != Some(tip)) {
         d.emit(TipMoved { id: id.clone(), tip: tip.clone() });
     }

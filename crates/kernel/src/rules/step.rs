@@ -337,7 +337,7 @@ pub(super) fn asks_person(
         (Colour::Yellow, Role::Intern) => ApprovalCause::YellowAction,
         _ => return Ok(None),
     };
-    let always = d.task(id)?.allowed.iter().any(|allowed| allowed.is_same(asked));
+    let always = d.task(id)?.work.allowed.iter().any(|allowed| allowed.is_same(asked));
     Ok((!always).then_some(cause))
 }
 
@@ -535,7 +535,7 @@ pub(super) fn lost(d: &mut Draft, id: &TaskId, error: &str) -> Ruled {
 }
 
 pub(super) fn count_lost(d: &mut Draft, id: &TaskId, error: &str) -> Ruled {
-    let lost = d.task(id)?.lost_workers + 1;
+    let lost = d.task(id)?.work.lost_workers + 1;
     d.emit(WorkerLost { id: id.clone(), lost });
     if lost >= d.world.config.limits.lost_workers {
         block(d, id, BlockReason::LostWorkers, format!("{lost} workers were lost on it; the last: {error}"))?;

@@ -45,14 +45,19 @@ fn key(world: &World) -> String {
         "{} {:?} {workers:?} {run:?} {under_way:?} {timers:?} {:?} {:?} {:?}",
         task.status(),
         task.machine.came_from,
-        (task.gate.is_some(), task.unfinished.is_empty(), task.waits_for.is_some(), world.fleet_running),
+        (
+            task.gate.alone.is_some(),
+            task.work.unfinished.is_empty(),
+            task.work.waits_for.is_some(),
+            world.fleet_running
+        ),
         world.landing.as_ref().map(|landing| landing.written.is_some()),
         (
             world.main_is_green(),
             world.main_is_known(),
             world.main.under_way.is_some(),
-            task.in_doubt.as_ref().map(|doubt| doubt.by),
-            task.landing_doubted,
+            task.gate.in_doubt.as_ref().map(|doubt| doubt.by),
+            task.landing.doubted,
         ),
     )
 }
@@ -274,7 +279,7 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
             acts.push((ann(), Ask::Decide { id: approval.id.clone(), decision }));
         }
     }
-    if let Some(run) = world.task(&id).and_then(|task| task.run.clone()) {
+    if let Some(run) = world.task(&id).and_then(|task| task.work.run.clone()) {
         let pause = run::Event::Pause { reason: run::PauseReason::UserInput, context: None };
         let resume = run::Event::Resume { feedback: None, input: None, max_turns: None };
         for event in [pause, resume, run::Event::Abort { reason: "enough".to_owned() }] {
