@@ -5,7 +5,7 @@
 
 use machines::machine::{Caller, Role};
 use machines::names::{AgentName, EffectId, RequestId, ServiceName, SpecId, TaskId};
-use machines::suspended::{Suspension, Wrapped};
+use machines::suspended::Wrapped;
 use machines::task::{self, Status};
 use machines::{architect, task::TaskType};
 use smol_str::{SmolStr, format_smolstr};
@@ -758,12 +758,9 @@ pub(super) fn reply_over(d: &mut Draft, spoken: &Spoken, said: &Said) -> Ruled {
         }
         Said::Away(away) => {
             d.rule(Rule::ArchitectSuspended);
-            let at = d.at();
-            let resets_at = away.resets_at.filter(|reset| *reset > at);
-            let who = Probe::Seat(Seat::Architect);
-            let until = super::service::suspended_until(d, who, &away.service, resets_at);
-            let service = SmolStr::new(away.service.as_str());
-            let suspension = Suspension { service, since: at, resets_at, until };
+            let of = Session::Seat(Seat::Architect);
+            let suspension = super::service::suspension(d, &of, &away.service, away.resets_at);
+            let until = suspension.until;
             d.move_architect(&Wrapped::Suspend(suspension), Caller::SYSTEM)?;
             d.set_timer(Timer::ArchitectSuspension, until);
             Ok(())

@@ -27,7 +27,6 @@ use crate::event::{
     ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberRests, MemberSkipped,
     MessageHeard, MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
 };
-use crate::probe::Probe;
 use crate::rooms::{About, Channel, MEMBERS_MAX, OwnTimes, ROOMS_MAX, Seat, TurnEnd};
 use crate::session::Session;
 use crate::{Millis, budget};
@@ -703,9 +702,8 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
         Said::Away(away) if state == turn::State::Active => {
             d.rule(Rule::MemberSuspended);
             let at = d.at();
-            let who = Probe::Seat(seat_of(name, agent));
-            let resets_at = away.resets_at.filter(|reset| *reset > at);
-            let until = service::suspended_until(d, who, &away.service, resets_at);
+            let of = Session::Seat(seat_of(name, agent));
+            let until = service::suspension(d, &of, &away.service, away.resets_at).until;
             let wait_seconds = u32::try_from((until - at) / 1000).unwrap_or(u32::MAX);
             let note = Some(format!("{} is unavailable", crate::why::service_words(&away.service)));
             let event = turn::Event::WaitRequested { at, wait_seconds, because: WaitReason::Service, note };
