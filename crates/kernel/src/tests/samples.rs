@@ -1,8 +1,9 @@
 //! A stored type changes only while a sample of every version ever written still decodes.
 
 use super::table::*;
-use crate::{Effect, Event};
-use std::collections::BTreeMap;
+use crate::happened::OutcomeKind;
+use crate::{Effect, Event, Happened};
+use std::collections::{BTreeMap, BTreeSet};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/events.jsonl");
 
@@ -32,13 +33,27 @@ fn there_is_a_sample_of_every_kind_of_event() {
     assert!(missing.is_empty(), "add a line for {missing:?} to {PATH}; what is there is never changed");
 }
 
+/// Effects and outcomes, each with its kind: one line of every form that was ever written.
+fn effect_samples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let text = include_str!("../../samples/effects.jsonl");
+    text.lines().map(|line| line.split_once('\t').expect("a kind, a tab, and the data"))
+}
+
+fn is_outcome(data: &str) -> bool {
+    data.starts_with("{\"happened\"")
+}
+
+/// An outcome in all the forms that the kernel tells apart. The walk sends each to every effect that can come to it.
+pub(super) fn outcome_samples() -> Vec<Happened> {
+    let read = |data: &str| serde_json::from_str(data).unwrap_or_else(|bad| panic!("{bad}: {data}"));
+    effect_samples().map(|(_, data)| data).filter(|data| is_outcome(data)).map(read).collect()
+}
+
 /// The outbox of a log holds effects as they were written when they were asked for.
 #[test]
 fn every_effect_ever_written_can_still_be_read_and_is_written_the_same() {
-    let text = include_str!("../../samples/effects.jsonl");
-    let mut there = std::collections::BTreeSet::new();
-    for line in text.lines() {
-        let (kind, data) = line.split_once('\t').expect("a kind, a tab, and the data");
+    let mut there = BTreeSet::new();
+    for (kind, data) in effect_samples().filter(|(_, data)| !is_outcome(data)) {
         let effect: Effect = serde_json::from_str(data).unwrap_or_else(|bad| panic!("{bad}: {data}"));
         assert_eq!((effect.kind(), serde_json::to_string(&effect).unwrap().as_str()), (kind, data));
         there.insert(kind);
@@ -47,6 +62,18 @@ fn every_effect_ever_written_can_still_be_read_and_is_written_the_same() {
     assert!(missing.is_empty(), "add a line for {missing:?} to samples/effects.jsonl");
     let more = r#"{"effect":"save_work","task":"t1","more":1}"#;
     assert!(serde_json::from_str::<Effect>(more).is_err(), "an unknown field is not read over");
+}
+
+#[test]
+fn every_outcome_ever_written_can_still_be_read_and_is_written_the_same() {
+    let mut there = BTreeSet::new();
+    for (kind, data) in effect_samples().filter(|(_, data)| is_outcome(data)) {
+        let what: Happened = serde_json::from_str(data).unwrap_or_else(|bad| panic!("{bad}: {data}"));
+        assert_eq!((what.kind().name(), serde_json::to_string(&what).unwrap().as_str()), (kind, data));
+        there.insert(what.kind());
+    }
+    let missing: Vec<_> = OutcomeKind::ALL.iter().filter(|kind| !there.contains(*kind)).collect();
+    assert!(missing.is_empty(), "add a line for {missing:?} to samples/effects.jsonl");
 }
 
 #[test]
