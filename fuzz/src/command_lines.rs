@@ -1,10 +1,12 @@
-//! Throws odd command lines at the judge of what only reads.
+//! Sends random command lines to the two that decide by one: the judge of what only reads, and the part of the policy that leaves
+//! out git's messages before a rule is matched. Both read a line by `crates/kernel/src/shell.rs`.
 //!
 //! A line is made of pieces that mean something to a shell, and of lines that counted as reading before, changed a little. What
-//! holds for all of them is `check_line` in `crates/kernel/src/reading.rs`. A line that breaks it is printed with its seed.
+//! is true for all of them is `check_line` in `crates/kernel/src/reading.rs` and `messages.rs`. A line that breaks it is printed
+//! with its seed.
 
 use crate::random::Random;
-use kernel::reading::{check_line, only_reads};
+use kernel::fuzz::{check_line, only_reads};
 use std::time::{Duration, Instant};
 
 #[rustfmt::skip]
@@ -12,7 +14,8 @@ const PIECES: &[&str] = &[
     "ls", "cat", "cd", "git", "log", "diff", "show", "-C", "-c", "sed", "-n", "1p", "1,2p", "w x", "find", "-exec", "-name", "sort",
     "-o", "--output=x", "rg", "--pre", "tail", "-f", "test", "printf", "-v", "rm", "sh", "a[$(rm)]", "$(rm)", "${x}", "$x", "`rm`",
     "'", "\"", "\\", ";", "|", "||", "|&", "&", "&&", "&1", "2>&1", ">", ">>", "<", "<(", ">/dev/null", "{", "}", "(", ")", "*", "?", "[",
-    "]", "~", "#", "!", "=", "$", " ", "  ", "\t", "\n", "\r", "\0", "\u{b}", "\u{a0}", "é", "\u{200b}", "a", "-", "--",
+    "]", "~", "#", "!", "=", "$", " ", "  ", "\t", "\n", "\r", "\0", "commit", "tag", "-m", "-am", "--message=", "-m'x'", "$'", "${",
+    "\"$(cat <<'EOF'\n", "\nEOF\n)\"", "\u{b}", "\u{a0}", "é", "\u{200b}", "a", "-", "--",
 ];
 /// Lines that read, kept to be changed.
 const KEPT_MAX: usize = 4_096;

@@ -51,7 +51,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Main's tests that run under the settings of before say nothing any more.
+    /// Main's tests that run under the previous settings say nothing any more.
     pub(super) fn end_main_tests(&self) {
         let Some(effect) = self.world().main.under_way.clone() else { return };
         let ways = self.steps.lock().unwrap_or_else(PoisonError::into_inner);

@@ -333,7 +333,7 @@ impl Repository {
             Some(name) => {
                 let git_dir = self.git_dir_of(name)?;
                 let content = format!("{content}{}", self.hook_lines(name));
-                let doing = "keeping a link out of git's sight";
+                let doing = "adding a link to git's exclude file";
                 git_dir.replace("info/exclude", content.as_bytes()).map_err(|source| GitError::Io {
                     doing,
                     at: git_dir.path().to_owned(),

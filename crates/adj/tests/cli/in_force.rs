@@ -115,7 +115,7 @@ fn a_server_applies_the_settings_when_they_change_and_shows_what_waits() {
     here.configure(&settings(4, "").replace("max_turns = 4", "max_turns = \"many\""));
     assert_eq!((turns(&here, &server, &token, "c-3"), config(&server)), (json!(3), (3, waits("invalid"))));
     let shown = here.adj(&["config", "show"]);
-    assert!(shown.stderr.contains("settings of before stay in force"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("previous settings stay in force"), "{}", shown.stderr);
     assert!(shown.stdout.contains("max_turns = 3"), "{}", shown.stdout);
     std::fs::remove_file(here.0.join("adjutant.toml")).unwrap();
     assert_eq!((turns(&here, &server, &token, "c-4"), config(&server)), (json!(3), (3, waits("gone"))));

@@ -15,7 +15,7 @@ use git::names::INCLUDE_FILE;
 const INCLUDE_BYTES_MAX: u64 = 64 * 1024;
 
 /// What people are told of a file that they have not trusted.
-pub const UNTRUSTED: &str = ".worktreeinclude came in with an agent's branch and is not in force: look at it, then `adj config trust`; until then trees get the files of before";
+pub const UNTRUSTED: &str = ".worktreeinclude came in with an agent's branch and is not in force: check it, then `adj config trust`; until then trees get the previous files";
 
 /// The patterns in force.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ pub enum Placed {
 pub enum SetUpError {
     #[error("cannot set up {path} in the tree: {error}")]
     Io { path: PathBuf, error: io::Error },
-    #[error("cannot keep the link {path} out of git's sight: {error}")]
+    #[error("cannot add the link {path} to git's exclude file: {error}")]
     Exclude { path: PathBuf, error: GitError },
     #[error(
         "more than {0} files match worktree.copy, worktree.symlink and {INCLUDE_FILE}; narrow them, or raise limits.copy_files"
