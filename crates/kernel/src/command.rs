@@ -5,22 +5,18 @@ mod asks;
 use crate::Millis;
 pub use crate::answers::ArchitectAnswer;
 use crate::choice::Choice;
-use crate::config::Config;
 use crate::event::Event;
 pub use crate::happened::{Happened, RedBy, StepFailure, Usage};
-use crate::rooms::{About, OwnTimes, Seat};
+use crate::rooms::Seat;
 use crate::rules::Rule;
 use crate::specs::Story;
-use crate::words::{Raise, RequestKind};
+use crate::words::Raise;
 pub use asks::Ask;
 pub(crate) use asks::{Permission, Subject};
 use machines::machine::{FieldError, Role};
-use machines::names::{
-    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, SpecId, TaskId, WorkerName,
-};
-use machines::suspended::Wrapped;
-use machines::task::{Payload, Status, TaskType};
-use machines::{architect, run, task, turn, worker};
+use machines::names::{AgentName, EffectId, RunId, SpecId, TaskId};
+use machines::task::{Status, TaskType};
+use machines::{task, turn};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 

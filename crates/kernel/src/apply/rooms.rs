@@ -1,6 +1,6 @@
 //! Channels, their turns, and the agents that speak in them.
 
-use super::{Folded, carried_out, no};
+use super::{Folded, carried_out};
 use crate::World;
 use crate::event::{
     ChannelClosed, ChannelMade, ChannelSaid, Fold, MemberAdded, MemberRemoved, MemberRests, MemberSkipped,

@@ -1,6 +1,6 @@
 //! Who works on a task, where, and what the next step is told.
 
-use super::{Folded, carried_out, no};
+use super::{Folded, carried_out};
 use crate::event::{
     AfterwardsAdded, AfterwardsTaken, CallAllowed, Fold, LeaseEnded, LeaseGiven, NoteLeft, NotesTold,
     PlaceGiven, PlaceTaken, SessionRenewed, SessionUsed, TipMoved, TreeStands, UnfinishedAdded,
