@@ -5,6 +5,7 @@
 //! the task's own directory is taken up. `docs/agents.md` has the reasons.
 
 mod reader;
+#[cfg(debug_assertions)]
 pub mod replay;
 mod wire;
 
