@@ -43,8 +43,8 @@ pub(super) fn page() -> String {
         let _ = writeln!(text, "## `[{}]`\n\n{}\n", heading(section), section.about);
         text.push_str("| key | value | default | what it does |\n| --- | --- | --- | --- |\n");
         for key in section.keys {
-            let default =
-                if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
+            let default = key.default();
+            let default = if default.is_empty() { "–".to_owned() } else { format!("`{default}`") };
             let _ = writeln!(
                 text,
                 "| `{}` | {} | {default} | {} |",
