@@ -162,6 +162,10 @@ impl Adapter for Claude {
         Some("claude")
     }
 
+    fn home(&self) -> &'static [&'static str] {
+        &["~/.claude/.credentials.json", "~/.claude.json", "~/.claude/projects", "~/.claude/history.jsonl"]
+    }
+
     fn has_tools(&self) -> bool {
         true
     }

@@ -131,6 +131,10 @@ impl Adapter for Codex {
         Some("codex")
     }
 
+    fn home(&self) -> &'static [&'static str] {
+        &["~/.codex"]
+    }
+
     fn has_tools(&self) -> bool {
         true
     }

@@ -110,7 +110,7 @@ const SHORT: &[(&str, &str, &str)] = &[
     ("hooks",    "worktree.remove", "Runs in a tree before it is removed"),
     ("hooks",    "timeout",   "How long a hook may take; the first one downloads packages"),
     ("worktree", "copy",      "Ignored files that are copied into each new tree"),
-    ("agents.*", "adapter",   "Agent program: \"claude\", \"codex\", \"command\" (any program) or \"script\""),
+    ("agents.*", "adapter",   "Agent program"),
     ("agents.*", "command",   "The program and its arguments"),
     ("agents.*", "env",       "Variables passed to the agent; its API key is one of them"),
     ("agents.*", "max_turns", "Turns of one run before you are asked"),
@@ -150,6 +150,7 @@ pub fn template(found: &Found) -> String {
             ("test", "command", None) => {
                 "No tests were found: set the command, or every task needs you".to_owned()
             }
+            ("agents.*", "adapter", _) => format!("{about}: {}", agents::choices()),
             _ => from.map_or(about.to_owned(), |from| format!("{about}; from {from}")),
         };
         let _ = match line.len() > COMMENT_AT {
