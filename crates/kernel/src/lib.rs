@@ -23,6 +23,7 @@ mod draft;
 pub mod effect;
 pub mod event;
 mod handle;
+pub mod happened;
 mod hash;
 pub mod invariants;
 mod messages;
