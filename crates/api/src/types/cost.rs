@@ -22,7 +22,7 @@ pub struct Spend {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CostQuery")]
 pub struct Query {
-    /// `task`, `step`, `agent`, `day`, `worker` or `run`; `task` where it is left out.
+    /// `task`, `step`, `agent`, `day`, `worker` or `run`; `task` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["task", "step", "agent", "day", "worker", "run"]))]
     pub by: Option<String>,
