@@ -1,4 +1,4 @@
-//! Main's own tests, in a tree made like a landing's: before agents are started, and before one is blamed.
+//! Runs main's own tests in a tree made like that of a merge: before agents start, and before an agent is asked to fix a failure.
 
 use std::sync::Arc;
 

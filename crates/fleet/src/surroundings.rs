@@ -1,4 +1,4 @@
-//! What a step or a test runs in: its folders, its environment, its sandbox and its limits.
+//! The surroundings of a step or test: its folders, environment, sandbox and limits.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

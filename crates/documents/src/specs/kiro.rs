@@ -1,7 +1,7 @@
 //! Kiro and cc-sdd: `.kiro/specs/NAME/` with `requirements.md`, `design.md` and `tasks.md`.
 //!
-//! Tasks follow each other by their numbers; neighbours marked `(P)` below the same parent stand side by side. A task with
-//! tasks below it is no task of its own: it is ticked with the last of them. `[ ]*` may be left out, and is.
+//! Tasks depend on each other in the order of their numbers; neighbours marked `(P)` below the same parent are independent. A task
+//! with tasks below it is not a task of its own: it is ticked with the last of them. `[ ]*` is optional and is left out.
 
 use std::collections::BTreeMap;
 

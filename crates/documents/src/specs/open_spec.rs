@@ -1,6 +1,6 @@
 //! OpenSpec: `openspec/changes/ID/` with `proposal.md`, `design.md`, `tasks.md` and `specs/**/spec.md`.
 //!
-//! The tasks of a change are a chain. Its scenarios are asked of the last one: no other can meet them all.
+//! The tasks of a change form a chain. Its scenarios belong to the last one: no earlier one can fulfil them all.
 
 use kernel::specs::Mark;
 

@@ -1,4 +1,4 @@
-//! Plain Markdown: boxes are tasks, and so are the points below a heading such as `Tasks`. Anything else is prose.
+//! Plain Markdown: boxes are tasks, and so are list items below a heading such as `Tasks`. Anything else is prose.
 
 use kernel::specs::Mark;
 

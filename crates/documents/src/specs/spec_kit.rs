@@ -1,7 +1,7 @@
 //! spec-kit: `specs/NNN-name/` with `spec.md`, `plan.md` and `tasks.md`.
 //!
-//! The phases of `tasks.md` follow each other, and so do the tasks of a phase, except that neighbours marked `[P]` stand
-//! side by side. What has to be true of a user story is asked of the task of it that comes last.
+//! The phases of `tasks.md` depend on each other in order, and so do the tasks of a phase, except that neighbours marked `[P]` are
+//! independent. The acceptance criteria of a user story belong to its last task.
 
 use kernel::specs::Mark;
 

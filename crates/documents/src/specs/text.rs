@@ -1,4 +1,4 @@
-//! Markdown as far as lists of tasks need it: headings, boxes with what stands below them, and criteria.
+//! The part of Markdown that lists of tasks need: headings, boxes with their content, and criteria.
 
 /// A line of a text. What is in a fence of code or in a comment is shown and means nothing.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
-//! `adjutant.toml`: what the user settled for this project.
+//! `adjutant.toml`: the user's settings for this project.
 //!
-//! One table of keys ([`keys::SECTIONS`]) is read by everything here. Invariants: a file that is not there means the
-//! defaults; a file with a problem gives no settings at all, and all its problems at once; what the rules of the kernel
-//! decide by is [`Settings::kernel`] and nothing else.
+//! Everything here reads one table of keys ([`keys::SECTIONS`]). Invariants: a missing file means the
+//! defaults; an invalid file gives no settings at all, and all its errors at once; the kernel's rules
+//! read [`Settings::kernel`] and nothing else.
 
 pub mod include;
 pub mod keys;

@@ -1,5 +1,5 @@
-//! Two settings files, both from the table of keys: the short one that `adj init` writes, with what a user must decide,
-//! and the whole one that `adj config defaults` prints.
+//! Two settings files from the table of keys: the short one of `adj init`, with the keys that a user must decide,
+//! and the whole one of `adj config defaults`.
 
 use super::keys::{Key, SECTIONS, Section};
 use crate::workplace::ecosystem::Needs;

@@ -1,5 +1,5 @@
-//! Which commit hooks a repository has. Git runs none of them in trees or at landing: a tree is a clone, and hooks are no part
-//! of one; a merge is made without them. The tests are what runs there, so `adj init` offers to add the hooks to them.
+//! Detects the commit hooks of a repository. Git runs none of them in trees or at landing: a tree is a clone, which has no
+//! hooks, and merges are made without them. Tests do run there, so `adj init` offers to add the hooks to them.
 
 use super::ecosystem::Tree;
 use std::path::Path;

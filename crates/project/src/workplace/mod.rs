@@ -1,4 +1,4 @@
-//! What a task's tree needs around it before an agent can work there: its packages, its tests, its ignored files, an
+//! The needs of a task's tree before an agent can work there: packages, tests, ignored files, an
 //! environment and ports.
 
 pub mod commit_hooks;

@@ -1,6 +1,6 @@
-//! Where webhooks may go. A server that posts to any address that it is told can be used to reach what its user cannot.
+//! The allowed addresses of webhooks. A server that posts to any given address can be misused to reach hosts that its user cannot.
 //!
-//! Over https they go to any public address; a name is looked up again for each delivery, and what is connected to is an
+//! Over https, all public addresses are allowed. The name is resolved again for each delivery, and the connection goes to the
 //! address that was checked. This machine and private networks are reached only if the server allows it, and plain http
 //! never leaves this machine. No redirect is followed.
 

@@ -1,4 +1,4 @@
-//! What a subscription is asked to be.
+//! The configuration of a subscription, as a client sends it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

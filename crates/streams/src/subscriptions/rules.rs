@@ -1,7 +1,7 @@
-//! When a subscription is woken, who holds it, and what is acknowledged. All of it runs in the writer's transaction.
+//! The rules of subscriptions: when one is woken, who holds it, and what is acknowledged. All of it runs in the writer's transaction.
 //!
-//! A subscription is idle, waking (a wake event is written and nobody has claimed it) or leased. Every wake counts the
-//! generation up, and whatever belongs to an earlier one is fenced off.
+//! A subscription is idle, waking (a wake event is written and nobody has claimed it) or leased. Every wake increments the
+//! generation, and everything of an earlier generation is rejected.
 
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
-//! Which ecosystems a repository is of: what a tree of it needs before its tests can pass, which package caches that fills,
-//! and how its tests are run. One table; `adj init` writes what it says, and `docs/trees.md` prints it.
+//! The ecosystems of a repository: how a tree is set up before its tests can pass, its package caches,
+//! and its test command. One table; `adj init` writes its entries, and `docs/trees.md` prints it.
 //!
-//! Nothing is run here. A repository without tests is never one whose tests passed: nothing found is reported as such.
+//! Nothing is run here. A repository without tests never counts as one whose tests passed.
 
 mod javascript;
 mod python;
