@@ -194,10 +194,12 @@ pub enum LogError {
     /// It would change what is written after it was decided.
     #[error("{} has a trigger `{name}` on its table `{table}`, which is not adjutant's", path.display())]
     Trigger { path: PathBuf, name: String, table: String },
-    #[error("the log's {what} is version {found}, and this version of adjutant knows up to {known}")]
+    #[error("the log's {what} is version {found}, and this version of adjutant reads versions up to {known}")]
     Newer { what: &'static str, found: u32, known: u32 },
     /// Only where it may not be upgraded: when it is opened for reading.
-    #[error("the log's {what} is version {found}, and must be opened for writing once to become {known}")]
+    #[error(
+        "the log's {what} is version {found}, and must be opened for writing once to be upgraded to {known}"
+    )]
     Older { what: &'static str, found: u32, known: u32 },
     #[error("the log is held by {}", holder_name(.holder))]
     Held { holder: Option<Owner> },
@@ -210,7 +212,7 @@ pub enum LogError {
     Beyond { after: Seq, last: Seq },
     #[error("effect `{effect}` is already pending")]
     Duplicate { effect: String },
-    #[error("a text of {bytes} bytes is more than the log takes ({limit})")]
+    #[error("a text of {bytes} bytes is larger than the limit of the log ({limit})")]
     TooLarge { bytes: usize, limit: usize },
     #[error("a snapshot of record {seq} does not agree with the log")]
     Stray { seq: Seq },
@@ -411,7 +413,7 @@ mod tests {
                 "there is no log at log.db, though record 9 was acknowledged",
                 "log.db is not a log of adjutant: its application id is 0x0",
                 "log.db has a trigger `t` on its table `records`, which is not adjutant's",
-                "the log's schema is version 7, and this version of adjutant knows up to 1",
+                "the log's schema is version 7, and this version of adjutant reads versions up to 1",
                 "the log is held by process 4711 on mill",
                 "the log is held by a process that has not said its name",
                 "another process has written to the log since record 3",

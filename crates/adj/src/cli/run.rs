@@ -220,7 +220,7 @@ pub fn ready(layout: &Layout) -> Result<Ready, Failure> {
     check_agent(settings)?;
     if let Some(why) = ::fleet::sandbox_refusal(settings) {
         return Err(Failure::new(Exit::Unreachable, why)
-            .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
+            .hint("docs/sandbox.md lists the requirements; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
     }
     if let Some(back) = ::fleet::leads_back(layout, settings) {
         let message =

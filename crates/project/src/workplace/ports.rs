@@ -1,7 +1,7 @@
-//! A block of ports for each run, so that the servers of two agents never meet.
+//! A block of ports for each run, so that the servers of two agents do not collide.
 //!
-//! The leases are in one file under a lock, so that a run has the same block after a restart. Where the search begins
-//! depends on the directory: two projects on one machine, which do not know each other's leases, seldom begin alike.
+//! The leases are in one file under a lock, so a run has the same block after a restart. The start of the search
+//! depends on the directory: two projects on one machine, which do not know each other's leases, seldom start at the same block.
 
 use crate::settings;
 use base::files::write_whole;
@@ -28,7 +28,7 @@ pub struct Ports {
 #[derive(Debug, thiserror::Error)]
 pub enum PortsError {
     #[error(
-        "all {blocks} blocks of ports from {first} on are leased or in use; raise ports.blocks, or stop what uses them"
+        "all {blocks} blocks of ports from {first} on are leased or in use; raise ports.blocks, or stop the programs that use them"
     )]
     NoneFree { first: u16, blocks: u16 },
     #[error("cannot use {path}: {error}")]
