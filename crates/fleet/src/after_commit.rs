@@ -24,7 +24,7 @@ use base::secrets;
 use log::Seq;
 use log::owner::Handle;
 use project::settings::trust;
-use project::workplace::Ports;
+use project::workplace::PortLeases;
 
 /// Records that are read at once.
 const RECORDS: usize = 500;
@@ -138,7 +138,7 @@ async fn give_back(shared: &Arc<Shared>) {
                 }
             })?;
         }
-        let ports = Ports::new(&host.layout.state(), &host.in_force().settings.ports);
+        let ports = PortLeases::new(&host.layout.state(), &host.in_force().settings.ports);
         Ok(ports.keep_only(|id| is_open(id) || has_work(id))?)
     };
     if let Err(error) = shared.blocking(given).await {

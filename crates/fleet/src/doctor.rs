@@ -237,7 +237,7 @@ impl<'l> Doctor<'l> {
         &self,
         main: String,
         with_hooks: bool,
-    ) -> Result<(settings::Found, Vec<Finding>), DoctorError> {
+    ) -> Result<(settings::TemplateValues, Vec<Finding>), DoctorError> {
         let root = self.layout.root();
         let mut told = Vec::new();
         let needs = ecosystem::find(root).needs(&|name| std::env::var_os(name));
@@ -276,7 +276,8 @@ impl<'l> Doctor<'l> {
             copy.extend(paths.into_iter().map(|path| (path, file)));
         }
         told.extend(look_at_needs(&needs, create.as_ref()));
-        let mut found = settings::Found { main: Some(main), with_hooks, ..settings::Found::default() };
+        let mut found =
+            settings::TemplateValues { main: Some(main), with_hooks, ..settings::TemplateValues::default() };
         let installed =
             |kind: &AdapterKind| kind.adapter().program().is_some_and(|name| which(name).is_some());
         found.adapter = AdapterKind::ALL.iter().copied().find(installed);
@@ -372,7 +373,11 @@ fn look_at_needs(needs: &ecosystem::Needs, create: Option<&(String, String)>) ->
 }
 
 /// That commit hooks run nowhere, and how they would.
-fn look_at_commit_hooks(found: &settings::Found, settings: &Settings, there: bool) -> Option<Finding> {
+fn look_at_commit_hooks(
+    found: &settings::TemplateValues,
+    settings: &Settings,
+    there: bool,
+) -> Option<Finding> {
     let hooks = found.commit_hooks.as_ref()?;
     let run = |command: &String| settings.test.command.as_ref().is_some_and(|test| test.contains(command));
     if let Some(command) = hooks.command.as_ref().filter(|command| run(command)) {

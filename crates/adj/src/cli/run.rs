@@ -286,7 +286,7 @@ pub struct Fleet {
     /// What people should hear of the settings: the file came in with an agent's branch or is gone, a key is not set.
     pub notes: Vec<String>,
     /// Where it is also to be reached by browsers and programs.
-    pub serve: Option<serve::Wished>,
+    pub serve: Option<serve::ServeOptions>,
 }
 
 /// What a fleet left when it ended.

@@ -8,7 +8,7 @@ use kernel::specs::Mark;
 use super::list::{Item, List};
 use super::plain::{SIGN, state, told};
 use super::spec_path::{Source, SpecPath, joined};
-use super::text::{self, TextLine, Tick, after_label, strip_word};
+use super::text::{self, BoxState, TextLine, after_label, strip_word};
 use super::{Found, ReadError};
 
 const NO_NUMBER: &str = "a task has a number such as T012 after its box";
@@ -87,7 +87,7 @@ fn list(tasks: &Source, stories: &[UserStory], others: &[&str]) -> List {
     for entry in &entries {
         let Some(said) = said(entry.task.text) else { continue };
         let line = TextLine { number: entry.number, text: entry.line, quiet: false };
-        if entry.task.tick == Tick::Other {
+        if entry.task.tick == BoxState::Other {
             list.not_understood(tasks, line, SIGN);
             continue;
         }

@@ -24,7 +24,7 @@ pub use nearest::nearest;
 pub use policy::shipped as shipped_tools;
 pub use schema::schema;
 pub use show::show;
-pub use template::{CommitHooks, Found, defaults, template};
+pub use template::{CommitHooks, TemplateValues, defaults, template};
 pub use values::time;
 
 use agents::AdapterKind;
@@ -59,7 +59,7 @@ pub struct Settings {
     pub sandbox: Sandbox,
     pub policy: Policy,
     pub architect: Architect,
-    pub prompts: Prompts,
+    pub prompts: PromptFiles,
     pub landing: Landing,
     pub hooks: Hooks,
     pub notify: Notify,
@@ -201,7 +201,7 @@ pub struct Kept {
 
 /// `[prompts]`: files in place of the shipped texts, relative to the project.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Prompts {
+pub struct PromptFiles {
     pub init: Option<PathBuf>,
     pub step: Option<PathBuf>,
     pub test_failure: Option<PathBuf>,
@@ -754,7 +754,7 @@ fn build(values: &mut Values) -> Settings {
             proposals: policy.word("proposals"),
         },
         architect,
-        prompts: Prompts {
+        prompts: PromptFiles {
             init: path(&prompts, "init"),
             step: path(&prompts, "step"),
             test_failure: path(&prompts, "test_failure"),

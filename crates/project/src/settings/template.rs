@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// What `adj init` found out before it writes the file.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct TemplateValues {
     /// The branch that work lands on; `main` where nothing is said.
     pub main: Option<String>,
     /// The agent program that is installed here.
@@ -39,7 +39,7 @@ pub struct CommitHooks {
     pub cache: Option<&'static str>,
 }
 
-impl Found {
+impl TemplateValues {
     /// What is tested by, with the commit hooks if they are wanted.
     fn test_command(&self, with_hooks: bool) -> Option<String> {
         let test = self.needs.test.as_ref().map(|(command, _)| command.clone());
@@ -120,7 +120,7 @@ const SHORT: &[(&str, &str, &str)] = &[
 
 /// The text of a new `adjutant.toml`: it reads without a problem, and so does every commented key once its `#` is gone (the
 /// tests with commit hooks in the place of those without).
-pub fn template(found: &Found) -> String {
+pub fn template(found: &TemplateValues) -> String {
     let mut text = String::from(
         "# Adjutant's settings for this project. Every other key has a default: `adj config defaults` prints them all.\n",
     );
@@ -192,7 +192,7 @@ pub fn defaults() -> String {
 }
 
 /// What `adj init` puts in force.
-fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
+fn setting(section: &Section, key: &Key, found: &TemplateValues) -> Option<String> {
     let quoted = |text: &str| toml_edit::Value::from(text).to_string();
     let listed = |texts: &mut dyn Iterator<Item = &str>| {
         let texts: Vec<_> = texts.map(quoted).collect();

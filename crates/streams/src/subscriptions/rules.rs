@@ -6,7 +6,7 @@
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
 
-use super::config::{Config, Delivery as Way};
+use super::config::{Config, DeliveryKind};
 use super::keys::{self, TokenError};
 use super::webhook::{Delivery, Outcome};
 use super::{Refusal, glob, refuse};
@@ -259,11 +259,11 @@ fn consider(turn: &mut Turn<'_>, id: &str) -> Result<bool, Fault> {
         return Ok(false);
     };
     match subscription.config.delivery {
-        Way::PullWake => {
+        DeliveryKind::PullWake => {
             let stream = first.path.clone();
             write_wake_event(turn, subscription, &stream)?;
         }
-        Way::Webhook => {
+        DeliveryKind::Webhook => {
             subscription.begin_wake()?;
             subscription.lease(turn.now);
             subscription.next_attempt = None;
@@ -400,7 +400,7 @@ pub type Ruling = Result<Value, Refusal>;
 pub fn claim(turn: &mut Turn<'_>, id: &str, worker: &str) -> Result<Ruling, Fault> {
     expire(turn, id)?;
     let Some(mut subscription) = Subscription::load(turn.db, id)? else { return Ok(Err(unknown(id))) };
-    if subscription.config.delivery != Way::PullWake {
+    if subscription.config.delivery != DeliveryKind::PullWake {
         return Ok(Err(refuse(400, "INVALID_REQUEST", "only a pull-wake subscription is claimed")));
     }
     if subscription.phase == Phase::Leased {

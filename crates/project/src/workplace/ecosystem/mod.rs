@@ -369,7 +369,7 @@ pub const ECOSYSTEMS: &[Ecosystem] = &[
 
 /// What was found in a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Ecosystems {
     /// Every way to test, in the order of the table; the first is used.
     pub tests: Vec<Tests>,
     /// What manages packages, in the order of the table.
@@ -418,7 +418,7 @@ pub struct Needs {
     pub variables: Vec<&'static str>,
 }
 
-impl Found {
+impl Ecosystems {
     /// The test command where the settings have none, and so nothing made the tree ready for another.
     pub fn command(&self) -> Option<&str> {
         self.tests.first().map(|tests| tests.detected.as_str())
@@ -497,9 +497,9 @@ impl Cache {
 }
 
 /// Looks through this tree, in the order of [`ECOSYSTEMS`].
-pub fn find(root: &Path) -> Found {
+pub fn find(root: &Path) -> Ecosystems {
     let tree = Tree { root };
-    let mut found = Found::default();
+    let mut found = Ecosystems::default();
     for (n, row) in ECOSYSTEMS.iter().enumerate() {
         if let Some(by) = (row.packages)(&tree) {
             found.packages.push(Packages { name: row.name, create: filled(row.create, &tree), by, row: n });
