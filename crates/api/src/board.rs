@@ -52,7 +52,8 @@ pub fn list(
     tasks.truncate(limit);
     let since = kernel::waiting::for_people_since(&world, &tasks);
     let line = |task: &Task| {
-        let proposed = task.proposed.as_ref().filter(|_| task.is_waiting_proposal() && !task.is_final());
+        let proposed =
+            task.origin.proposed.as_ref().filter(|_| task.is_waiting_proposal() && !task.is_final());
         let held = match proposed {
             Some(proposed) => Some(kernel::why::proposed_by(proposed)),
             None => kernel::why::ticket_holds(&world, task).map(str::to_owned),
@@ -280,7 +281,7 @@ pub fn shell(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<WayIn, P
     let run = world.run_of(&id);
     let step = run.and_then(|run| run.step.as_ref()).filter(|step| world.effects.contains_key(*step));
     kernel::why::way_in(&world, task, at_work)?;
-    let place = task.place.as_ref();
+    let place = task.work.place.as_ref();
     Ok(WayIn {
         task: id.to_string(),
         status: task.status(),
@@ -329,7 +330,7 @@ pub fn undo(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Shown, Pr
     let task = world.task(&id).ok_or_else(|| no_ticket(call, &id))?;
     let by = kernel::next_task_id(&world);
     // What was not landed is refused by the rules.
-    let tip = match &task.landed {
+    let tip = match &task.landing.landed {
         Some(_) => call.access.host.revert(&world, task, &by)?,
         None => String::new(),
     };
@@ -399,7 +400,7 @@ pub fn queue(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Queue, P
             task: task.id.to_string(),
             title: task.title.clone(),
             priority: task.priority,
-            approved_by: task.approved.as_ref().map(|approved| approved.by.to_string()),
+            approved_by: task.review.approved.as_ref().map(|approved| approved.by.to_string()),
             landing: now.is_some(),
             stage: stage.map(str::to_owned),
             since: now.filter(|landing| landing.since > 0).map(|landing| view::time(landing.since)),
@@ -410,7 +411,7 @@ pub fn queue(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Queue, P
     let queued = world.queue.values().filter_map(|id| world.task(id));
     let held_up: BTreeMap<&TaskId, &Task> = world
         .tasks_in(&[Status::Review], 0)
-        .filter(|task| task.held_up.is_some())
+        .filter(|task| task.landing.held_up.is_some())
         .map(|task| (&task.id, task))
         .collect();
     let Page { items, next } =
@@ -421,7 +422,7 @@ pub fn queue(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Queue, P
 /// What waits for a person's review, the most urgent first.
 pub fn reviews(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Shown>, Problem> {
     let world = call.world();
-    let waits = |task: &&Task| task.approved.is_none() && call.sees(&world, task);
+    let waits = |task: &&Task| task.review.approved.is_none() && call.sees(&world, task);
     let mut tasks: Vec<&Task> = world.tasks_in(&[Status::Review], 0).filter(waits).collect();
     tasks.sort_by_key(|task| (task.priority, task.order));
     Ok(paging.page_of(tasks, |task| whole(call, &world, task)))
@@ -432,15 +433,27 @@ pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Revie
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| no_task(&id))?;
     let Worked { said, millis } = history::worked(call, &id)?;
-    // What can be said is said, also where git has no answer.
-    let commits = call.access.host.commits(task).unwrap_or_default();
+    // The rest is shown also if git fails, together with the reason.
+    let (commits, commits_problem) = match call.access.host.commits(task) {
+        Ok(commits) => (commits, None),
+        Err(problem) => (Vec::new(), Some(problem.detail)),
+    };
     let (diff_stat, moved_branch, diff_problem) =
         match call.access.host.diff(task, &DiffWish { stat: true, ..DiffWish::default() }) {
             Ok(diff) => (Some(diff.diff), diff.moved, None),
             Err(problem) => (None, None, Some(problem.detail)),
         };
     let task = whole(call, &world, task);
-    Ok(Reviewed { task, said, work_millis: millis, commits, diff_stat, diff_problem, moved_branch })
+    Ok(Reviewed {
+        task,
+        said,
+        work_millis: millis,
+        commits,
+        commits_problem,
+        diff_stat,
+        diff_problem,
+        moved_branch,
+    })
 }
 
 pub fn cost(call: &Call, (): (), query: types::cost::Query, _: Nothing) -> Result<Cost, Problem> {

@@ -127,13 +127,13 @@ pub fn sees(world: &World, request: &Request, task: &Task) -> bool {
     let Actor::Agent { name, role } = &request.actor else { return true };
     let reviews = task.machine.reviewer_id.as_deref() == Some(name.as_str())
         || (*role == Role::Lead && task.status() == Status::Review);
-    let proposed =
-        request.run.is_some() && task.proposed.as_ref().is_some_and(|proposed| proposed.run == request.run);
+    let proposed = request.run.is_some()
+        && task.origin.proposed.as_ref().is_some_and(|proposed| proposed.run == request.run);
     let own = match request.run.as_ref().and_then(|run| world.run(run)) {
         Some(run) => run.task == task.id,
         // An agent that runs outside and has not begun: what was given to it, and to no worker.
         None => {
-            let held = task.lease.as_ref().map(|lease| &lease.holder);
+            let held = task.work.lease.as_ref().map(|lease| &lease.holder);
             let assigned = task.machine.assignee_ids.iter().any(|id| id == name.as_str());
             request.token_for().is_none()
                 && assigned

@@ -126,8 +126,8 @@ async fn give_back(shared: &Arc<Shared>) {
             let task = world.run(id).and_then(|run| world.task(&run.task));
             task.is_some_and(|task| {
                 let over = task.is_final();
-                let stands = task.place.as_ref().is_some_and(|place| place.ready);
-                task.run.as_ref() == Some(id) && (!over || stands)
+                let stands = task.work.place.as_ref().is_some_and(|place| place.ready);
+                task.work.run.as_ref() == Some(id) && (!over || stands)
             })
         };
         if let Some(keys) = &host.keys {
@@ -247,7 +247,7 @@ fn need(handle: &Handle, world: &World, item: Waiting) -> Need {
         (Kind::BlockedTask | Kind::StuckWorker, Some(task), _) => {
             task.machine.block_reason.map_or("", Wire::name)
         }
-        (Kind::Review, Some(task), _) => task.needs_person.map_or("human", Wire::name),
+        (Kind::Review, Some(task), _) => task.gate.needs_person.map_or("human", Wire::name),
         _ => "",
     };
     let what: Vec<String> = options.iter().take(2).map(command_line::command).collect();

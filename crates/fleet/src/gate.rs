@@ -39,7 +39,7 @@ async fn look(
 ) -> Result<Option<Happened>, TestsError> {
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
-    let place = known.place.clone().ok_or_else(|| Missing::Tree(task.clone()))?;
+    let place = known.work.place.clone().ok_or_else(|| Missing::Tree(task.clone()))?;
     let in_force = shared.in_force();
     let begun = under_test(shared, id.as_str()).await?;
     let agent = authorship::committer(&in_force, &world, known);
@@ -84,7 +84,7 @@ async fn look(
         );
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
     }
-    let place_of_tree = known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default();
+    let place_of_tree = known.work.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default();
     let (repository, changed) = (shared.repository.clone(), found.changed.clone());
     let left = shared.blocking(move || repository.left_by_hook(&place_of_tree, &changed)).await?;
     if let Some(first) = left.first() {
@@ -111,14 +111,14 @@ async fn look(
     if let Some(output) = failed_as_merged(shared, known, &tip).await? {
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Tests }));
     }
-    let tree = shared.tree(&known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
+    let tree = shared.tree(&known.work.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
     let Some(command) = test_command(&in_force.settings, &tree) else {
         shared.notice(format!(
             "{task}: no tests were found; a person must review it. Set `test.command` in adjutant.toml"
         ));
         return Ok(Some(Happened::GateGreen { tip: name, facts: vec![GateFact::NoTests] }));
     };
-    let whose = Whose { task, run: known.run.as_ref(), worker };
+    let whose = Whose { task, run: known.work.run.as_ref(), worker };
     let tests = Tests {
         name: id.to_string(),
         of: tip.clone(),
@@ -149,21 +149,21 @@ async fn failed_as_merged(
     task: &kernel::world::Task,
     tip: &Oid,
 ) -> Result<Option<String>, TestsError> {
-    let failed = task.failed_landing.clone().filter(|failed| !failed.conflict && failed.stands);
+    let failed = task.landing.failed.clone().filter(|failed| !failed.conflict && failed.stands);
     let Some(failed) = failed else { return Ok(None) };
     let repository = shared.repository.clone();
     let main = shared.blocking(move || repository.main_tip()).await?;
     if !failed.is_of(tip.as_str(), main.as_str()) {
         return Ok(None);
     }
-    let printed = task.test_output.as_deref().unwrap_or_default();
+    let printed = task.gate.test_output.as_deref().unwrap_or_default();
     let branch = &shared.world().config.main;
     Ok(Some(format!("Nothing has changed since the tests failed on the merge with {branch}.\n\n{printed}")))
 }
 
 /// What the tests wrote into the tree is not taken for the agent's by the next gate.
 async fn note_test_files(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid) {
-    let Some(place) = task.place.clone() else { return };
+    let Some(place) = task.work.place.clone() else { return };
     let (repository, id, tip) = (shared.repository.clone(), task.id.clone(), tip.clone());
     let noted = shared.blocking(move || repository.note_test_files(&id, &place.tree, &tip)).await;
     if let Err(error) = noted {
@@ -174,7 +174,7 @@ async fn note_test_files(shared: &Arc<Shared>, task: &kernel::world::Task, tip: 
 /// What the gate found green need not be tested again as it lands, if the merge has the same files. Files that git
 /// ignores and only this tree has may have helped: then nothing is remembered.
 async fn remember(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid, command: &str) {
-    let Some(place) = task.place.clone() else { return };
+    let Some(place) = task.work.place.clone() else { return };
     let (host, tip, command) = (shared.clone(), tip.clone(), command.to_owned());
     let remembered = shared
         .blocking(move || {

@@ -62,7 +62,7 @@ pub(super) async fn tested(
     let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
     let in_force = shared.in_force();
     // What no agent has worked on is the person's own.
-    let agent = known.run.is_some().then(|| authorship::agent_of(&in_force, &world, known));
+    let agent = known.work.run.is_some().then(|| authorship::agent_of(&in_force, &world, known));
     let message = message(known, agent.as_ref().map(|agent| agent.as_str()));
     let squash = agent.filter(|_| in_force.settings.project.merge == Merge::Squash);
     // Whoever landed it is its committer, however agents' own commits name the person.
@@ -70,10 +70,10 @@ pub(super) async fn tested(
         .map(|agent| Agent { person: Person::Committer, ..authorship::author(&in_force.settings, &agent) });
     let (repository, tip) = (shared.repository.clone(), commit(tip)?);
     // The same merge has the same id when it is made again: its time is that of the approval.
-    let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
+    let at = known.review.approved.as_ref().map_or(known.created_at, |approved| approved.at);
     let changes = ChangesInLanding::of(shared, &world, known);
-    let failed = known.failed_landing.clone();
-    let (host, name, by_agent) = (shared.clone(), task.clone(), known.run.is_some());
+    let failed = known.landing.failed.clone();
+    let (host, name, by_agent) = (shared.clone(), task.clone(), known.work.run.is_some());
     let of = tip.clone();
     let made = shared
         .blocking(move || -> Result<_, LandingError> {
@@ -150,7 +150,7 @@ pub(super) async fn tested(
     if shared.in_force().settings.test.command.as_deref().is_some_and(found_green) {
         return Ok(Some(green(&commit)));
     }
-    let whose = Whose { task, run: known.run.as_ref(), worker: None };
+    let whose = Whose { task, run: known.work.run.as_ref(), worker: None };
     let _turn = shared.landing_folder.lock().await;
     let cwd = match prepare(shared, id.as_str(), whose, &commit).await? {
         Ready::Yes(cwd) => cwd,
@@ -188,7 +188,7 @@ pub(super) async fn tested(
 
 /// Whether the tip has solved what the landing before failed of: then it fails because main has moved again.
 async fn solved_before(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid) -> bool {
-    let Some(failed) = task.failed_landing.clone().filter(|failed| failed.tip != tip.as_str()) else {
+    let Some(failed) = task.landing.failed.clone().filter(|failed| failed.tip != tip.as_str()) else {
         return false;
     };
     let changes = ChangesInLanding::of(shared, &shared.world(), task);
@@ -217,7 +217,7 @@ pub(super) async fn still_conflicts(
     task: &kernel::world::Task,
     tip: &Oid,
 ) -> Result<Option<(Oid, Vec<String>)>, TestsError> {
-    let failed = task.failed_landing.clone().filter(|failed| failed.conflict && failed.stands);
+    let failed = task.landing.failed.clone().filter(|failed| failed.conflict && failed.stands);
     let Some(failed) = failed else { return Ok(None) };
     let changes = ChangesInLanding::of(shared, &shared.world(), task);
     let (host, tip) = (shared.clone(), tip.clone());
@@ -250,7 +250,7 @@ impl ChangesInLanding {
         // Offered to others, a box is theirs to tick: two branches that tick boxes side by side would conflict.
         let merges = shared.in_force().settings.landing.by == LandBy::Merge;
         ChangesInLanding {
-            ticket: task.ticket.clone(),
+            ticket: task.origin.ticket.clone(),
             mark: merges.then(|| marks::InLanding::of(world, task)).flatten(),
             undone: marks::undone_by(world, task),
         }

@@ -25,8 +25,8 @@ pub fn prompt_now(
     main: &str,
     root: &Path,
 ) -> Option<String> {
-    let notes: Vec<String> = task.notes.iter().map(ToString::to_string).collect();
-    let output = match &task.sent_back {
+    let notes: Vec<String> = task.work.notes.iter().map(ToString::to_string).collect();
+    let output = match &task.gate.sent_back {
         Some(SentBack::Gate(output) | SentBack::Landing(output)) => output.clone(),
         None => String::new(),
     };
@@ -55,7 +55,7 @@ pub fn prompt(
         acceptance: acceptance.unwrap_or_default(),
         plan: task.machine.work_plan.as_ref().map(|plan| plan.bullets.to_vec()).unwrap_or_default(),
         worker: worker.to_owned(),
-        branch: task.place.as_ref().map(|place| place.branch.clone()).unwrap_or_default(),
+        branch: task.work.place.as_ref().map(|place| place.branch.clone()).unwrap_or_default(),
         main: main.to_owned(),
         test: test.unwrap_or_default(),
         ..Variables::default()

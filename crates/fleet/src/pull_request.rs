@@ -84,8 +84,8 @@ async fn try_to_land(
     let known = shared.world().task(task).cloned();
     let known = known.ok_or_else(|| LandingError::from(Missing::Task(task.clone())))?;
     let tip = landing::commit(tip)?;
-    let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at) / 1000;
-    let (host, by_agent, ticket) = (shared.clone(), known.run.is_some(), known.ticket.clone());
+    let at = known.review.approved.as_ref().map_or(known.created_at, |approved| approved.at) / 1000;
+    let (host, by_agent, ticket) = (shared.clone(), known.work.run.is_some(), known.origin.ticket.clone());
     let (change, brought) = {
         let tip = tip.clone();
         let work = move || -> Result<_, Stop> {
@@ -117,7 +117,7 @@ async fn try_to_land(
     }
     push(shared, task, &change).await?;
     base::crash::effect("pull_request", "pushed");
-    let url = match &known.pull_request {
+    let url = match &known.landing.pull_request {
         Some(_) => None,
         None => match open(shared, id, &known).await? {
             Some(url) => url,
@@ -330,7 +330,8 @@ pub fn look(shared: &Arc<Shared>) {
 
 fn waiting(shared: &Shared) -> Vec<TaskId> {
     let world = shared.world();
-    let open = world.tasks.values().filter(|task| matches!(task.held_up, Some(HeldUp::PullRequest { .. })));
+    let open =
+        world.tasks.values().filter(|task| matches!(task.landing.held_up, Some(HeldUp::PullRequest { .. })));
     open.map(|task| task.id.clone()).collect()
 }
 

@@ -197,7 +197,7 @@ fn made(layout: &Layout, task: &TaskId) -> PathBuf {
 }
 
 fn workspace_of(shared: &Shared, task: &TaskId) -> Option<Workspace> {
-    shared.world().task(task).and_then(|task| task.place.clone())
+    shared.world().task(task).and_then(|task| task.work.place.clone())
 }
 
 /// Saves everything in the tree to a ref.

@@ -43,7 +43,7 @@ impl Repository {
         let mut checked = locked(&self.inner.land_checked);
         if land.join(COMPLETE).is_file() && land.join("HEAD").is_file() && land.join("objects").is_dir() {
             if !std::mem::replace(&mut *checked, true) {
-                lock::clear_below(&land, references::LOCK_DEPTH)?;
+                lock::clear_stale_below(&land, references::LOCK_DEPTH)?;
                 self.recover_work()?;
                 self.write_excludes()?;
             }

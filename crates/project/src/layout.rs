@@ -26,7 +26,7 @@ pub use trees::{LANDING, SEATS, TRASH, TreesError};
 
 /// In the repository's git directory.
 const STATE: &str = "adjutant";
-const LOG: &str = "adjutant.db";
+pub const LOG: &str = "adjutant.db";
 /// What agents keep that speak outside of any task, beside folders that are named after tasks: no task's name begins with a dot.
 const PRIVATE_SEATS: &str = ".seats";
 /// Where output, input and end of steps and tests lie.

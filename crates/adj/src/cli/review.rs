@@ -260,6 +260,9 @@ fn show(review: &Reviewed, globals: &super::Globals, out: &mut dyn Write) -> Res
             writeln!(out, "  {oid}  {}", visible(&commit.subject))?;
         }
     }
+    if let Some(problem) = &review.commits_problem {
+        writeln!(out, "{:<12} {}", "commits", visible(problem))?;
+    }
     match (review.diff_stat.as_deref(), &review.diff_problem) {
         (Some(""), _) => writeln!(out, "\n  {NO_CHANGES}")?,
         (Some(diff), _) => write!(out, "\n{}", visible_lines(diff, "  "))?,

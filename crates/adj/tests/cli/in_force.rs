@@ -147,9 +147,15 @@ fn a_settings_file_that_is_invalid_is_named_by_every_command_that_would_use_it()
     let here = Repository::new();
     std::fs::write(here.0.join("adjutant.toml"), "[fleet]\nworkerz = 3\n").unwrap();
     std::fs::write(here.0.join("login.md"), "# Login\n").unwrap();
-    for line in
-        ["architect", "spec submit login.md", "task add x", "board", "agent ls", "channel create talk"]
-    {
+    for line in [
+        "architect",
+        "spec submit login.md",
+        "task add x",
+        "board",
+        "board --json",
+        "agent ls",
+        "channel create talk",
+    ] {
         let words: Vec<&str> = line.split(' ').collect();
         let ran: crate::Ran = here.command(&words).output().unwrap().into();
         assert!(

@@ -56,7 +56,6 @@ const DOUBLE: &[(&[&str], &[&str])] = &[
         ],
     ),
     (&["kernel"], &["About", "Decision"]),
-    (&["log"], &["Owner"]),
     (&["machines"], &["Action", "Effect", "Event", "Guard", "Kind", "State"]),
 ];
 
