@@ -75,7 +75,7 @@ pub struct Decide {
     /// The status that the task gets, if not its previous one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<Status>>")]
-    pub to: Option<String>,
+    pub to: Option<Status>,
     /// At the turn limit: how many turns are added to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 199))]

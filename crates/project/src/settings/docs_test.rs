@@ -43,8 +43,8 @@ pub(super) fn page() -> String {
         let _ = writeln!(text, "## `[{}]`\n\n{}\n", heading(section), section.about);
         text.push_str("| key | value | default | what it does |\n| --- | --- | --- | --- |\n");
         for key in section.keys {
-            let default =
-                if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
+            let default = key.default();
+            let default = if default.is_empty() { "–".to_owned() } else { format!("`{default}`") };
             let _ = writeln!(
                 text,
                 "| `{}` | {} | {default} | {} |",
@@ -100,8 +100,8 @@ fn more(section: &str) -> String {
              `adj logs TASK --tests` prints the output of the last tests of a task, in its original order.\n\n"
         }
         "agents.*" => {
-            "Without any `[agents.…]` there is one agent, `coder`, with all defaults. `command` is `[\"claude\"]`\n\
-             or `[\"codex\"]` for those adapters, and is required for the others.\n\n\
+            "Without any `[agents.…]` there is one agent, `coder`, with all defaults. `command` is {programs}\n\
+             for those adapters, and is required for the others.\n\n\
              An agent gets these variables, and no others: `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TZ` and the variables of\n\
              your language; those that `env` names; and from Adjutant `TERM=dumb`, its own `TMPDIR`, `ADJ_TASK`, `ADJ_WORKER`,\n\
              `ADJ_RUN`, `ADJ_PORT_BASE`, and `GIT_CONFIG_COUNT` with settings that disable signing. It gets no key, no token and\n\
@@ -167,7 +167,13 @@ fn more(section: &str) -> String {
         }
         _ => "",
     }
-    .to_owned()
+    .replace("{programs}", &programs())
+}
+
+/// The commands of adapters that have one by themselves: `["claude"]` or `["codex"]`.
+fn programs() -> String {
+    let programs = agents::ADAPTERS.iter().filter_map(|adapter| adapter.program());
+    agents::listed(&programs.map(|program| format!("`[\"{program}\"]`")).collect::<Vec<_>>())
 }
 
 fn prompts() -> String {
