@@ -653,7 +653,10 @@ fn fleet_finding(call: &Call) -> Finding {
             Some(sandbox) => found(Level::Ok, format!("it runs as pid {}; {sandbox}", status.pid), None),
             None => found(
                 Level::Warning,
-                format!("it runs as pid {} without a sandbox: the roles of agents are advisory", status.pid),
+                format!(
+                    "it runs as pid {} without a sandbox: the roles of agents are only advisory",
+                    status.pid
+                ),
                 Some("set `sandbox.mode` to \"strict\" to refuse to run without one"),
             ),
         },

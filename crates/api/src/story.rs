@@ -871,7 +871,7 @@ impl OnPeople {
             (None, Kind::DeadDependency) => {
                 let on = item.about.dependency.as_ref().map(|on| {
                     world.task(on).map_or_else(
-                        || format!("{on}, which is not there"),
+                        || format!("{on}, which does not exist"),
                         |on| format!("{}, which was canceled", on.id),
                     )
                 });

@@ -1,4 +1,4 @@
-//! The fleet's hands: each effect that the outbox driver gives out is a task of its own.
+//! The executor: carries out each effect that the outbox driver gives out, as a separate task.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -137,7 +137,7 @@ impl OutboxHost for &Shared {
         if Shared::is_stopping(self) {
             return tokio::time::sleep(wait).await;
         }
-        self.notice(format!("{error}; it is tried again in {} ms", wait.as_millis()));
+        self.notice(format!("{error}; retrying in {} ms", wait.as_millis()));
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
             () = self.stopping() => {}

@@ -1,6 +1,6 @@
-//! What the architect is told of the request that it has in hand.
+//! The prompt of the architect for its current request.
 //!
-//! Invariant: all that authors and agents wrote stands in blocks of its own, which it cannot end.
+//! Invariant: all texts of authors and agents are in separate blocks, which they cannot end.
 
 use kernel::World;
 use kernel::words::RequestKind;

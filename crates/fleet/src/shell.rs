@@ -1,7 +1,7 @@
-//! A person's way into a task's tree: a shell in the sandbox and the environment of its agent. The agent may have left
-//! anything there, in git's own settings too, so nothing in it runs as the plain user.
+//! `adj shell`: a shell in a task's tree, with the sandbox and the environment of its agent. The agent may have left
+//! anything there, such as git settings, so nothing in the tree runs as the plain user.
 //!
-//! While it is open the fleet starts nothing in that tree and does not remove it.
+//! While it is open, the fleet starts nothing in that tree and does not remove it.
 
 use std::fs::File;
 use std::io;
@@ -49,7 +49,7 @@ pub enum ShellError {
     Missing(#[from] Missing),
     #[error(transparent)]
     Surroundings(#[from] SurroundingsError),
-    #[error("its tree {} is not there", .0.display())]
+    #[error("its tree {} does not exist", .0.display())]
     NoTree(PathBuf),
 }
 

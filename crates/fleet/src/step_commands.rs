@@ -1,4 +1,4 @@
-//! What a step or a test run is told from outside while it runs.
+//! Commands to a step or a test run while it runs.
 
 use std::sync::PoisonError;
 

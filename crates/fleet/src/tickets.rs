@@ -1,4 +1,4 @@
-//! Tickets and the settings file: what people change while the fleet runs, and what we write back.
+//! Tickets and the settings file: reads changes of people while the fleet runs, and writes tickets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -305,7 +305,7 @@ fn write_file(
             Ok(Written::Left(Some(format!("ticket {ticket} is gone; its status is not written"))))
         }
         Err(ChangeError::NotATicket(problem)) => {
-            Ok(Written::Left(Some(format!("ticket {ticket} is left as it is: {problem}"))))
+            Ok(Written::Left(Some(format!("ticket {ticket} is left unchanged: {problem}"))))
         }
         Err(error) => Err(error.into()),
     }

@@ -1,5 +1,5 @@
-//! Everything that is kept has a limit: the trash, what was printed, agents' sessions, and what the user's repository
-//! names of tasks that are over. Nobody waits for it, and nothing that is still needed is touched.
+//! Enforces the limits of stored data: the trash, output, agents' sessions, and refs of finished tasks in the user's
+//! repository. Nothing waits for it, and data that is still needed is not touched.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -700,7 +700,7 @@ fn stuck_alone(world: &World, worker: &Worker) -> Option<Waiting> {
 
 fn dead_dependency(world: &World, task: &Task, on: &TaskId) -> Option<Waiting> {
     let how = match world.dependency(on) {
-        Dependency::Missing => "which is not there",
+        Dependency::Missing => "which does not exist",
         Dependency::Canceled => "which was canceled",
         Dependency::Done | Dependency::Open => return None,
     };

@@ -1,4 +1,4 @@
-//! Base64 as RFC 4648 has it, written only: nothing here ever has to be read back.
+//! Base64 by RFC 4648, encoding only.
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

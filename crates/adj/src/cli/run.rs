@@ -220,7 +220,7 @@ pub fn ready(layout: &Layout) -> Result<Ready, Failure> {
     check_agent(settings)?;
     if let Some(why) = ::fleet::sandbox_refusal(settings) {
         return Err(Failure::new(Exit::Unreachable, why)
-            .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
+            .hint("docs/sandbox.md lists the requirements; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
     }
     if let Some(back) = ::fleet::leads_back(layout, settings) {
         let message =
@@ -286,7 +286,7 @@ pub struct Fleet {
     /// What people should hear of the settings: the file came in with an agent's branch or is gone, a key is not set.
     pub notes: Vec<String>,
     /// Where it is also to be reached by browsers and programs.
-    pub serve: Option<serve::Wished>,
+    pub serve: Option<serve::ServeOptions>,
 }
 
 /// What a fleet left when it ended.

@@ -25,7 +25,7 @@ use kernel::Event;
 use log::owner::{Handle, Owner};
 use serde::Serialize;
 use server::observe::{self, LogForm};
-use server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
+use server::tcp::{self, ListenError, ListenOptions, PublicUrl, TlsFiles};
 use server::webhooks::NotifierTask;
 use server::{
     self, HttpServer, Listener, MountedProject, RateLimit, Sessions, Socket, TcpTransport, Transport,
@@ -124,15 +124,15 @@ const LONG_POLL: u64 = 25;
 const CLIENT_TIMEOUT: u64 = server::CLIENT_TIMEOUT.as_secs();
 
 /// What somebody wishes of a server.
-pub struct Wished {
-    listen: Wish,
+pub struct ServeOptions {
+    listen: ListenOptions,
     long_poll: Duration,
     local_webhooks: bool,
     /// How the server tells what happens.
     pub log: LogForm,
 }
 
-impl Wished {
+impl ServeOptions {
     pub fn streams(&self) -> StreamSettings {
         StreamSettings {
             long_poll: self.long_poll,
@@ -151,7 +151,7 @@ enum Auth {
 
 impl Listen {
     /// What was wished, where it was wished at all.
-    pub fn wish(&self, serve: bool) -> Result<Option<Wished>, Failure> {
+    pub fn wish(&self, serve: bool) -> Result<Option<ServeOptions>, Failure> {
         if serve {
             return Ok(Some(self.wished()));
         }
@@ -162,9 +162,9 @@ impl Listen {
         }
     }
 
-    fn wished(&self) -> Wished {
+    fn wished(&self) -> ServeOptions {
         let files = self.tls_cert.clone().zip(self.tls_key.clone());
-        let listen = Wish {
+        let listen = ListenOptions {
             listen: self.listen,
             port: self.port,
             tls: files.map(|(cert, key)| TlsFiles { cert, key }),
@@ -174,7 +174,7 @@ impl Listen {
             client_timeout: Duration::from_secs(self.client_timeout),
         };
         let (long_poll, local_webhooks) = (Duration::from_secs(self.long_poll), self.local_webhooks);
-        Wished { listen, long_poll, local_webhooks, log: self.log }
+        ServeOptions { listen, long_poll, local_webhooks, log: self.log }
     }
 
     /// The same, as it would be typed; what is as it is without saying so is left out.
@@ -236,7 +236,7 @@ pub struct Opened {
 
 /// Listens for all of these projects at one address.
 pub async fn open_address(
-    wished: &Wished,
+    wished: &ServeOptions,
     projects: BTreeMap<String, Arc<MountedProject>>,
     switches: &[Arc<Switch>],
 ) -> Result<Opened, Failure> {

@@ -1,8 +1,8 @@
-//! Tickets as files, in the format of the `tk` program: `.tickets/<id>.md`, a front matter and a Markdown text.
+//! Tickets as files, in the format of the `tk` program: `.tickets/<id>.md`, with front matter and a Markdown text.
 //!
-//! Invariants: only the first front matter of a file says anything about the ticket, whatever its text pretends; an edit
-//! changes the line that it means and no other byte; a file that is no ticket is told with its place and stops nothing
-//! else; a file that changed since it was read is never overwritten.
+//! Invariants: only the first front matter of a file counts, whatever its text contains; an edit
+//! changes one line and no other byte; an invalid file is reported with its position and does not affect
+//! others; a file that changed since it was read is never overwritten.
 
 mod circles;
 mod edit;

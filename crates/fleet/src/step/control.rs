@@ -1,4 +1,4 @@
-//! How a step at work is ended, answered and spoken to, whoever started it.
+//! Ends a running step, answers its questions and sends it messages, whichever process started it.
 
 use std::sync::{Arc, PoisonError};
 

@@ -1,4 +1,4 @@
-//! How a step is started, or found again.
+//! Starts a step, or finds it again.
 
 use std::path::PathBuf;
 use std::sync::Arc;

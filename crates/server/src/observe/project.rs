@@ -163,7 +163,7 @@ fn count(server: &Server, name: &Arc<str>, world: &World, record: &Record, steps
         if server.form == LogForm::Json
             && let Some(transition) = api::transition(world, record)
         {
-            journal::line(&journal::Moved { transition: &transition, project: name });
+            journal::line(&journal::TransitionLine { transition: &transition, project: name });
         }
     }
     if let (Event::StoodStill(said), LogForm::Json) = (&event, server.form) {

@@ -1,4 +1,4 @@
-//! What the store knows of a stream beside its data.
+//! The metadata of a stream.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 

@@ -1,7 +1,7 @@
 //! The store: one SQLite file, one thread that writes it, a few connections that read it.
 //!
-//! A reply to a write means durable: what waits is carried out in one transaction with one sync, and answered behind it.
-//! Readers see what is committed and nothing else, and are woken behind the commit.
+//! A reply to a write means durable: waiting writes are carried out in one transaction with one sync, and answered after it.
+//! Readers see only committed data, and are woken after the commit.
 
 pub mod append;
 pub mod create;

@@ -1,4 +1,4 @@
-//! Reading a piece of a stream, through its chain of sources if it is a fork.
+//! Reads a part of a stream, through its chain of sources if it is a fork.
 
 use bytes::Bytes;
 use rusqlite::Connection;

@@ -1,4 +1,4 @@
-//! A few connections that read, lent out to threads that may block.
+//! A few connections that read, for threads that may block.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! The one thread that writes: all work that waits goes into one transaction, with one sync.
+//! The one thread that writes: all waiting work goes into one transaction, with one sync.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

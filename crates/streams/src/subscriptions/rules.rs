@@ -1,12 +1,12 @@
-//! When a subscription is woken, who holds it, and what is acknowledged. All of it runs in the writer's transaction.
+//! The rules of subscriptions: when one is woken, who holds it, and what is acknowledged. All of it runs in the writer's transaction.
 //!
-//! A subscription is idle, waking (a wake event is written and nobody has claimed it) or leased. Every wake counts the
-//! generation up, and whatever belongs to an earlier one is fenced off.
+//! A subscription is idle, waking (a wake event is written and nobody has claimed it) or leased. Every wake increments the
+//! generation, and everything of an earlier generation is rejected.
 
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
 
-use super::config::{Config, Delivery as Way};
+use super::config::{Config, DeliveryKind};
 use super::keys::{self, TokenError};
 use super::webhook::{Delivery, Outcome};
 use super::{Refusal, glob, refuse};
@@ -259,11 +259,11 @@ fn consider(turn: &mut Turn<'_>, id: &str) -> Result<bool, Fault> {
         return Ok(false);
     };
     match subscription.config.delivery {
-        Way::PullWake => {
+        DeliveryKind::PullWake => {
             let stream = first.path.clone();
             write_wake_event(turn, subscription, &stream)?;
         }
-        Way::Webhook => {
+        DeliveryKind::Webhook => {
             subscription.begin_wake()?;
             subscription.lease(turn.now);
             subscription.next_attempt = None;
@@ -400,7 +400,7 @@ pub type Ruling = Result<Value, Refusal>;
 pub fn claim(turn: &mut Turn<'_>, id: &str, worker: &str) -> Result<Ruling, Fault> {
     expire(turn, id)?;
     let Some(mut subscription) = Subscription::load(turn.db, id)? else { return Ok(Err(unknown(id))) };
-    if subscription.config.delivery != Way::PullWake {
+    if subscription.config.delivery != DeliveryKind::PullWake {
         return Ok(Err(refuse(400, "INVALID_REQUEST", "only a pull-wake subscription is claimed")));
     }
     if subscription.phase == Phase::Leased {

@@ -1,4 +1,4 @@
-//! Sending webhooks: signed, one try each, with what came of it told to the writer.
+//! Sends webhooks: signed, one attempt each, and reports the result to the writer.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
