@@ -120,15 +120,4 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         &[("people.rs", "stage.rs", "Item"), ("rooms.rs", "stage.rs", "Item")],
     ),
     ("machines/src/catalog", "one helper that shortens a value", &[("step.rs", "blame.rs", "blame")]),
-    (
-        "streams/src",
-        "the store wakes live readers and keeps subscriptions",
-        &[("store/", "live.rs", "Registry"), ("store/", "subscriptions/", "Keys")],
-    ),
-    ("streams/src/store", "the writer deletes expired streams", &[("writer.rs", "delete.rs", "sweep")]),
-    (
-        "streams/src/subscriptions",
-        "a delivery ends in a rule, which starts the next delivery",
-        &[("webhook.rs", "rules.rs", "delivered")],
-    ),
 ];
