@@ -227,10 +227,12 @@ impl Story {
             Event::GatePassed(passed) => {
                 let (id, by_policy) = (&passed.id, world.config.fleet.review == Review::Auto);
                 // The commit of an undo is made by rule: no tests have run yet, and nobody waits.
-                if world.task(id).is_some_and(|task| task.undoes.is_some()) && world.run_of(id).is_none() {
+                if world.task(id).is_some_and(|task| task.origin.undoes.is_some())
+                    && world.run_of(id).is_none()
+                {
                     return None;
                 }
-                let before = world.task(id).and_then(|task| task.sent_back_tip.as_ref());
+                let before = world.task(id).and_then(|task| task.review.sent_back_tip.as_ref());
                 if passed.tip.is_some() && before == passed.tip.as_ref() {
                     let text = "nothing has changed since the review";
                     let review = world.config.fleet.review;
@@ -274,7 +276,7 @@ impl Story {
                 let conflicts =
                     sent.by == RedBy::Conflict || output.starts_with("The merge with main conflicts");
                 let conflict = || {
-                    let failed = world.task(id).and_then(|task| task.failed_landing.as_ref());
+                    let failed = world.task(id).and_then(|task| task.landing.failed.as_ref());
                     let failed = failed.filter(|failed| failed.conflict);
                     failed.map_or_else(|| format!("conflicts with {main}"), |failed| failed.words(main))
                 };
@@ -831,7 +833,7 @@ pub fn proposed(world: &World) -> Vec<&Task> {
 /// However many there are, they are one line: a command, and what it is about.
 fn proposals(world: &World) -> Option<(String, String)> {
     let tasks = proposed(world);
-    let (first, proposed) = tasks.first().and_then(|task| Some((task, task.proposed.as_ref()?)))?;
+    let (first, proposed) = tasks.first().and_then(|task| Some((task, task.origin.proposed.as_ref()?)))?;
     Some(match tasks.len() {
         1 => (
             format!("adj task accept {}", first.id),
@@ -913,8 +915,8 @@ impl OnPeople {
         match task.status() {
             Status::Inbox | Status::Assigned if task.is_waiting_proposal() || self.never_begins(task) => 4,
             Status::Inbox | Status::Assigned => 0,
-            Status::Review if landing || task.queued.is_some() => 3,
-            Status::Review if task.held_up.is_some() => 4,
+            Status::Review if landing || task.landing.queued.is_some() => 3,
+            Status::Review if task.landing.held_up.is_some() => 4,
             Status::Review => 2,
             Status::NeedsApproval | Status::Blocked => 4,
             Status::Done | Status::Canceled => 5,

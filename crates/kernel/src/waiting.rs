@@ -53,7 +53,7 @@ machines::wire_enum! {
         CheckoutInTheWay = "checkout_in_the_way",
         /// Approved work waits for its pull request to be merged, or opened.
         PullRequest = "pull_request",
-        /// adjutant.toml came in with an agent's branch, or is gone; the settings of before are in force.
+        /// adjutant.toml came in with an agent's branch, or is gone; the previous settings stay in force.
         UntrustedSettings = "untrusted_settings",
         FullDisk = "full_disk",
         /// A service does not answer; it is tried again without anybody.
@@ -246,11 +246,11 @@ impl Waiting {
 fn settings(untrusted: &UntrustedSettings) -> Waiting {
     let (text, options) = match untrusted.gone {
         true => (
-            "adjutant.toml is gone; the settings of before are in force",
+            "adjutant.toml is gone; the previous settings stay in force",
             vec![Choice::ShowSettings, Choice::ForgetSettings],
         ),
         false => (
-            "adjutant.toml came in with an agent's branch and is not trusted; the settings of before are in force",
+            "adjutant.toml came in with an agent's branch and is not trusted; the previous settings stay in force",
             vec![Choice::TrustSettings, Choice::ShowSettings],
         ),
     };
@@ -272,8 +272,9 @@ fn include(untrusted: &UntrustedInclude) -> Waiting {
         since: untrusted.since,
         blocks: Vec::new(),
         who: Decider::Person,
-        text: ".worktreeinclude came in with an agent's branch and is not trusted; trees get the files of before"
-            .to_owned(),
+        text:
+            ".worktreeinclude came in with an agent's branch and is not trusted; trees get the previous files"
+                .to_owned(),
         options: vec![Choice::TrustSettings],
     }
 }
@@ -294,7 +295,7 @@ fn main_tests(world: &World) -> Option<Waiting> {
 
 fn full_disk(world: &World) -> Option<Waiting> {
     let found = world.disk_full.as_ref()?;
-    let not_taken = |task: &Task| task.lease.is_none();
+    let not_taken = |task: &Task| task.work.lease.is_none();
     Some(Waiting {
         kind: Kind::FullDisk,
         about: About::default(),
@@ -443,7 +444,7 @@ fn lost_members(world: &World, name: &ChannelName, channel: &Channel) -> Vec<Wai
 /// Tasks that only a disabled agent may work on.
 fn agent_disabled(world: &World, agent: &AgentName, disabled: &Disabled) -> Option<Waiting> {
     let fleet = &world.config.fleet.agent;
-    let wants = |task: &Task| task.lease.is_none() && world.agent_needed(task).unwrap_or(fleet) == agent;
+    let wants = |task: &Task| task.work.lease.is_none() && world.agent_needed(task).unwrap_or(fleet) == agent;
     let blocks = held_up(world, to_be_worked_on(world, wants));
     let architect = world.config.architect.as_ref().is_some_and(|architect| architect.agent == *agent);
     let asked = architect && !world.architect_queue.is_empty();
@@ -541,8 +542,8 @@ fn of_task(world: &World, task: &Task) -> Vec<Waiting> {
     let file_gone = || world.ticket_of(task).and_then(|ticket| ticket.gone);
     match task.status() {
         Status::Done | Status::Canceled | Status::NeedsApproval => {}
-        Status::Review if task.approved.is_none() && is_with_architect(world, task) => {}
-        Status::Review if task.approved.is_none() => list.push(review(world, task)),
+        Status::Review if task.review.approved.is_none() && is_with_architect(world, task) => {}
+        Status::Review if task.review.approved.is_none() => list.push(review(world, task)),
         Status::Review => list.extend(landing(world, task)),
         Status::Blocked => {
             let by_ticket = task.machine.block_reason == Some(BlockReason::Manual)
@@ -554,7 +555,7 @@ fn of_task(world: &World, task: &Task) -> Vec<Waiting> {
             if task.status() != Status::InProgress {
                 list.extend(task.depends_on.iter().filter_map(|on| dead_dependency(world, task, on)));
             }
-            if file_gone().is_some() && task.lease.is_none() {
+            if file_gone().is_some() && task.work.lease.is_none() {
                 list.push(ticket_gone(world, task));
             }
             list.extend(agent_missing(world, task));
@@ -589,7 +590,7 @@ fn is_with_architect(world: &World, task: &Task) -> bool {
 fn review(world: &World, task: &Task) -> Waiting {
     let (id, title) = (&task.id, first_line(&task.title));
     let conflict = task.conflict().map(|conflict| conflict.words(&world.config.main));
-    let text = match (&conflict, &task.needs_person) {
+    let text = match (&conflict, &task.gate.needs_person) {
         (Some(conflict), _) => format!("{id} {conflict}: {title}"),
         (None, Some(reason)) => format!("{id} needs review, {}: {title}", reason.text()),
         (None, None) => format!("{id} is ready: {title}"),
@@ -629,12 +630,12 @@ fn landing(world: &World, task: &Task) -> Option<Waiting> {
         ];
         let since = match found {
             HeldUp::PullRequest { since } => Some(*since),
-            HeldUp::Checkout { .. } | HeldUp::Remote { .. } => task.held_up_since,
+            HeldUp::Checkout { .. } | HeldUp::Remote { .. } => task.landing.held_up_since,
         };
         return Some(Waiting { since, ..item(world, task, Kind::PullRequest, text, options) });
     };
     let options = vec![Choice::ExplainTask { task: of() }, Choice::ClearCheckout];
-    let since = task.held_up_since;
+    let since = task.landing.held_up_since;
     Some(Waiting { since, ..item(world, task, Kind::CheckoutInTheWay, text, options) })
 }
 
@@ -721,7 +722,7 @@ fn dead_dependency(world: &World, task: &Task, on: &TaskId) -> Option<Waiting> {
 fn agent_missing(world: &World, task: &Task) -> Option<Waiting> {
     let known = |name: &str| world.config.agents.keys().any(|agent| agent.as_str() == name);
     let missing = match (&task.agent, task.status()) {
-        _ if task.lease.is_some() => return None,
+        _ if task.work.lease.is_some() => return None,
         (Some(wanted), _) if !known(wanted.as_str()) => format!("wants agent `{wanted}`"),
         (None, Status::Assigned) => {
             let assigned = &task.machine.assignee_ids;
@@ -740,7 +741,7 @@ fn agent_missing(world: &World, task: &Task) -> Option<Waiting> {
 fn denied_budgets(world: &World, now: Millis) -> Vec<Waiting> {
     let day = crate::world::day_of(now);
     let fleet = &world.config.fleet.agent;
-    let tasks = || world.tasks.values().filter(|task| !task.is_final() && task.lease.is_none());
+    let tasks = || world.tasks.values().filter(|task| !task.is_final() && task.work.lease.is_none());
     let wanted: BTreeSet<&AgentName> =
         tasks().map(|task| world.agent_needed(task).unwrap_or(fleet)).collect();
     let of_agent = |agent: &&AgentName| {
@@ -764,7 +765,7 @@ fn denied_budgets(world: &World, now: Millis) -> Vec<Waiting> {
 
 fn proposal(world: &World, task: &Task) -> Waiting {
     let (id, title) = (&task.id, first_line(&task.title));
-    let by = task.proposed.as_ref().map(why::proposed_by).unwrap_or_default();
+    let by = task.origin.proposed.as_ref().map(why::proposed_by).unwrap_or_default();
     let options =
         vec![Choice::AcceptProposal { task: id.clone() }, Choice::RefuseProposal { task: id.clone() }];
     let text = format!("{id} is {by}: {title}");
@@ -774,7 +775,7 @@ fn proposal(world: &World, task: &Task) -> Waiting {
 
 fn ticket_gone(world: &World, task: &Task) -> Waiting {
     let id = || task.id.clone();
-    let ticket = task.ticket.as_deref().unwrap_or_default();
+    let ticket = task.origin.ticket.as_deref().unwrap_or_default();
     let text = format!("{} waits for the file of ticket {ticket}, which is gone: put it back", task.id);
     let options = vec![Choice::ExplainTask { task: id() }, Choice::CancelTask { task: id() }];
     let told = task.comments.iter().rev().find(|said| said.is(CommentKind::Ticket));

@@ -223,6 +223,11 @@ impl Attempt {
         {
             return Ok(Next::WhenThereIsRoom { error: error.clone() });
         }
+        debug_assert!(
+            self.effect.outcomes().contains(&what.kind()),
+            "{} cannot come to {what:?}",
+            self.effect.kind()
+        );
         crash::effect(self.effect.kind(), "after");
         let failed = matches!(what, Happened::Failed { .. });
         let told = tell(host, &self.fence(), what).await?;

@@ -82,7 +82,7 @@ impl Layout {
     }
 
     pub fn settings(&self) -> PathBuf {
-        self.root.join(crate::settings::FILE)
+        self.root.join(git::names::SETTINGS_FILE)
     }
 
     /// What one step, gate or merged test printed, how it ended, and how to reach its keeper.

@@ -293,10 +293,10 @@ impl Client {
             (_, Some(owner)) => {
                 let pid = owner.pid;
                 format!(
-                    "it may be done all the same: look before you ask again; should it hang, `kill {pid}`"
+                    "the request may have been executed: check before you retry; if it hangs, `kill {pid}`"
                 )
             }
-            (_, None) => "it may be done all the same: look before you ask again".to_owned(),
+            (_, None) => "the request may have been executed: check before you retry".to_owned(),
         };
         Failure::new(Exit::Unreachable, message).hint(hint)
     }

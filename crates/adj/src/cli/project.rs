@@ -90,9 +90,10 @@ impl Project {
         Ok(Project::at(layout, socket, false, globals))
     }
 
-    /// Says that the settings file is invalid, to whoever is about to use it. Over a server its own terminal says so.
+    /// Says that the settings file is invalid, to whoever is about to use it: on standard error, where no document is printed. Over a
+    /// server its own terminal says so.
     pub fn warn_of_invalid_settings(globals: &Globals) {
-        let told = globals.quiet || globals.json || globals.server.is_some();
+        let told = globals.quiet || globals.server.is_some();
         let agent = std::env::var_os("ADJ_TOKEN").is_some();
         let found = (!told && !agent).then(|| Project::find(globals).ok()).flatten();
         if let Some(project) = found
@@ -100,7 +101,7 @@ impl Project {
         {
             let error = error.to_string();
             let first = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-            eprintln!("warning: adjutant.toml is invalid, so the settings of before are in force: {first}");
+            eprintln!("warning: adjutant.toml is invalid, so the previous settings stay in force: {first}");
             eprintln!("hint: `adj config check` lists all that is wrong with it");
         }
     }
@@ -434,7 +435,7 @@ impl Project {
         told
     }
 
-    /// Says where the settings of before hold because the file is gone.
+    /// Says where the previous settings stay in force because the file is gone.
     pub fn warn_of_settings(&self, globals: &Globals) {
         if !globals.json && !globals.quiet && project::settings::trust::is_gone(&self.layout) {
             eprintln!("warning: {}", project::settings::trust::GONE);
