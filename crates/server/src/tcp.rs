@@ -52,7 +52,7 @@ impl std::str::FromStr for PublicUrl {
 
     fn from_str(text: &str) -> Result<PublicUrl, String> {
         let wrong = || "it must be https://HOST[:PORT], without a path".to_owned();
-        let url: axum::http::Uri = text.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        let url: http::Uri = text.trim_end_matches('/').parse().map_err(|_| wrong())?;
         let scheme =
             url.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https")).ok_or_else(wrong)?;
         let authority = url.authority().filter(|host| !host.as_str().contains('@')).ok_or_else(wrong)?;

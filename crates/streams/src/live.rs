@@ -11,8 +11,8 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::memory::{Memory, NoRoom, Share};
+use crate::page::Page;
 use crate::sse;
-use crate::store::page::Page;
 
 /// The end of one stored stream, while somebody waits there.
 pub struct Tail {

@@ -17,8 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::request::Parts;
-use axum::response::Response;
+use http::request::Parts;
 use kernel::Actor;
 use log::owner::Handle;
 use metrics::Gauge;
@@ -26,6 +25,7 @@ use metrics::Gauge;
 use self::project::Watched;
 use self::recorder::{Numbers, Word};
 use super::{Caller, HttpServer, MountedProject, Transport};
+use crate::response::Response;
 use api;
 
 pub use journal::LogForm;

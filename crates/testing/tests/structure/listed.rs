@@ -91,15 +91,4 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "the people of a simulation act on its stage, which calls them",
         &[("people.rs", "stage.rs", "Item"), ("rooms.rs", "stage.rs", "Item")],
     ),
-    (
-        "streams/src",
-        "the store wakes live readers and keeps subscriptions",
-        &[("store/", "live.rs", "Registry"), ("store/", "subscriptions/", "Keys")],
-    ),
-    ("streams/src/store", "the writer deletes expired streams", &[("writer.rs", "delete.rs", "sweep")]),
-    (
-        "streams/src/subscriptions",
-        "a delivery ends in a rule, which starts the next delivery",
-        &[("webhook.rs", "rules.rs", "delivered")],
-    ),
 ];

@@ -130,13 +130,6 @@ fn upgrade(db: &Connection) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Tables for a store that cannot be used: nobody ever sees them.
-pub fn in_memory() -> Result<Connection, SchemaError> {
-    let db = Connection::open_in_memory()?;
-    create(&db)?;
-    Ok(db)
-}
-
 fn create(db: &Connection) -> Result<(), SchemaError> {
     db.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"))?;
     Ok(())
