@@ -9,7 +9,7 @@ use super::types::{Cursor, Limit, Nothing, Page, Room};
 use super::{Call, Problem, time, view};
 use crate::story::Story;
 use kernel::world::{Tariff, World};
-use kernel::{Event, budget};
+use kernel::{Effect, Event, budget};
 use log::Record;
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, SpecId, TaskId, WorkerName,
@@ -140,16 +140,21 @@ pub fn worked(call: &Call, id: &TaskId) -> Result<Worked, Problem> {
     let mut worked = Worked { said: None, millis: 0 };
     let mut since = None;
     call.access.project.scan(0, &mut |record| {
-        if record.stream == task && record.kind == "lease_given" {
-            since = Some(record.at);
-        } else if record.stream == task && record.kind == "lease_ended" {
-            worked.millis += since.take().map_or(0, |since| record.at - since);
-        } else if record.kind == "run_moved"
-            && record.stream.strip_prefix(&runs).is_some_and(|number| !number.contains('.'))
-            && let Ok(Event::RunMoved(moved)) = Event::decode(&record.kind, &record.data)
-            && let Wrapped::Inner(run::Event::Step { output: Some(output), .. }) = moved.input
-        {
-            worked.said = Some(output);
+        let of_run = || record.stream.strip_prefix(&runs).is_some_and(|number| !number.contains('.'));
+        if record.stream != task && !of_run() {
+            return ControlFlow::Continue(());
+        }
+        match Event::decode(&record.kind, &record.data) {
+            Ok(Event::LeaseGiven(_)) => since = Some(record.at),
+            Ok(Event::LeaseEnded(_)) => {
+                worked.millis += since.take().map_or(0, |since| record.at - since);
+            }
+            Ok(Event::RunMoved(moved)) => {
+                if let Wrapped::Inner(run::Event::Step { output: Some(output), .. }) = moved.input {
+                    worked.said = Some(output);
+                }
+            }
+            _ => {}
         }
         ControlFlow::Continue(())
     })?;
@@ -286,7 +291,9 @@ pub fn steps(call: &Call) -> Result<Vec<CostItem>, Problem> {
     let mut current: BTreeMap<RunId, usize> = BTreeMap::new();
     call.access.project.scan(0, &mut |record| {
         match Event::decode(&record.kind, &record.data) {
-            Ok(Event::EffectAsked(asked)) if asked.what.kind() == "start_step" => starts.extend([asked.id]),
+            Ok(Event::EffectAsked(asked)) if matches!(asked.what, Effect::StartStep { .. }) => {
+                starts.extend([asked.id]);
+            }
             Ok(Event::StepUnderWay(begun)) => {
                 if let (Some(effect), Some(run)) = (begun.effect, world.run(&begun.id))
                     && starts.contains(&effect)

@@ -11,7 +11,7 @@ use kernel::event::{Event, SaidKind};
 use kernel::specs::SpecState;
 use kernel::waiting::{Facts, Kind, Waiting};
 use kernel::why::{first_and_last, last_line, last_lines, service_words};
-use kernel::words::{GateCause, LandingEnd, RequestKind};
+use kernel::words::{ActorKind, GateCause, LandingEnd, NoteKind, RequestKind};
 use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{ApprovalCause, BlockReason, Status};
@@ -270,22 +270,20 @@ impl Story {
                     SentBack::Gate(_) => true,
                     SentBack::Landing(_) => sent.by == RedBy::Conflict && sent.cause != GateCause::Landing,
                 };
-                // In logs of before, only the text says that it is a conflict.
-                let conflicts =
-                    sent.by == RedBy::Conflict || output.starts_with("The merge with main conflicts");
                 let conflict = || {
                     let failed = world.task(id).and_then(|task| task.failed_landing.as_ref());
                     let failed = failed.filter(|failed| failed.conflict);
                     failed.map_or_else(|| format!("conflicts with {main}"), |failed| failed.words(main))
                 };
-                let (what, text) = match (of_gate, sent.by) {
-                    _ if output.starts_with("There is no change") => return None,
+                let (what, text) = match (of_gate, sent.red_by()) {
+                    // That nothing has changed was told already.
+                    (_, RedBy::NoChange) => return None,
                     // That it is blocked, and by what, comes next.
                     (false, _) if world.task(id)?.status() == Status::Blocked => return None,
                     (true, RedBy::Conflict) => {
                         ("merge conflict", format!("{id}: {before}, but it still {}", conflict()))
                     }
-                    (false, _) if conflicts => {
+                    (false, RedBy::Conflict) => {
                         ("merge conflict", format!("{id}: {}; sent back to work", conflict()))
                     }
                     (false, _) => (
@@ -466,11 +464,12 @@ impl Story {
                 let (id, what) = (&asked.id, asked.kind.noun());
                 let of = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
                 // A note says whose it is, and so does the line.
-                let note = asked.notes.back().map(|note| note.as_str()).unwrap_or_default();
-                let (does, why) = match note.strip_prefix("The architect gave up: ") {
-                    Some(why) => ("gave up and leaves", why),
-                    None => ("leaves", note.strip_prefix("The architect: ").unwrap_or(note)),
+                let note = asked.notes.back();
+                let does = match note.map(|note| note.kind) {
+                    Some(NoteKind::GaveUp) => "gave up and leaves",
+                    Some(NoteKind::Escalation | NoteKind::Plain) | None => "leaves",
                 };
+                let why = note.map(|note| note.text.as_str()).unwrap_or_default();
                 let why = if why.is_empty() { String::new() } else { format!(": {why}") };
                 let text = format!("{of}the architect {does} the {what} to you{why} (adj answer {id} TEXT)");
                 Some((Tone::You, text))
@@ -547,7 +546,8 @@ fn shown_call(call: &AskedCall) -> String {
 impl Story {
     /// What people and agents did, and what a fleet that runs need not be told: for a history.
     pub fn deed(&mut self, world: &World, event: &Event, actor: &str) -> Option<(Tone, String)> {
-        let by_person = actor.starts_with("human");
+        let by = ActorKind::of(actor);
+        let by_person = by == Some(ActorKind::Human);
         let plain = |text: String| Some((Tone::Plain, text));
         match event {
             Event::ProposalAccepted(accepted) => {
@@ -578,10 +578,10 @@ impl Story {
             Event::TaskMoved(moved) if moved.to == Status::Done => {
                 Some((Tone::Good, format!("{} is DONE", moved.id)))
             }
-            Event::TaskMoved(moved) if by_person || actor.starts_with("agent") => {
+            Event::TaskMoved(moved) if matches!(by, Some(ActorKind::Human | ActorKind::Agent)) => {
                 plain(format!("{} was moved from {} to {}", moved.id, moved.from, moved.to))
             }
-            Event::Commented(comment) if comment.by.starts_with("human") => {
+            Event::Commented(comment) if ActorKind::of(&comment.by) == Some(ActorKind::Human) => {
                 plain(format!("{}: comment{}", comment.id, note(&comment.text)))
             }
             Event::WorkerMoved(moved) => {

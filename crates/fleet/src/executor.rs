@@ -232,7 +232,7 @@ impl Shared {
             Effect::TestMain { again } => main_tests::run(self, id, *again, words.as_mut()).await,
             Effect::MoveMain { task, merge, old, .. } => landing::move_main(self, task, merge, old).await,
             Effect::WriteTicket { task, ticket, status, note } => {
-                tickets::write(self, id, task, ticket, status, note.as_deref()).await
+                tickets::write(self, id, task, ticket, *status, note.as_deref()).await
             }
             Effect::PrepareSeat { seat } => Some(seats::prepare(self, seat).await),
             Effect::EndReply { reply, finish, .. } => step::end_reply(self, reply, *finish).await,

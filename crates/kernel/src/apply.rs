@@ -2,10 +2,11 @@
 
 use crate::command::RedBy;
 use crate::event::*;
+use crate::old_records;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::{Loaded, Spec, SpecState};
 use crate::standstill::Standstill;
-use crate::words::{PersonNeeded, Verdict};
+use crate::words::{NoteKind, PersonNeeded, Verdict};
 use crate::world::*;
 use crate::{Effect, Millis, World};
 use imbl::OrdMap;
@@ -660,10 +661,10 @@ impl World {
             }
             Event::RequestTried(e) => self.edit_request(&e.id, |request| {
                 request.tries += 1;
-                request.notes.push_back(e.why.clone());
+                request.notes.push_back(Note { kind: NoteKind::Plain, text: e.why.clone() });
             }),
             Event::RequestNoted(e) => {
-                self.edit_request(&e.id, |request| request.notes.push_back(e.note.clone()))
+                self.edit_request(&e.id, |request| request.notes.push_back(old_records::note(e)))
             }
             Event::RequestForPerson(e) => self.edit_request(&e.id, |request| request.for_person = true),
             Event::SpecSubmitted(e) => {

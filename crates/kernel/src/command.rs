@@ -14,7 +14,7 @@ use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
 };
 use machines::suspended::Wrapped;
-use machines::task::{Payload, Status, TaskType};
+use machines::task::{Payload, Status, TaskType, TicketStatus};
 use machines::{architect, run, task, turn, worker};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -393,7 +393,7 @@ pub struct NewTask {
 #[serde(deny_unknown_fields)]
 pub struct SeenTicket {
     pub id: TaskId,
-    pub status: SmolStr,
+    pub status: TicketStatus,
     pub title: String,
     pub body: String,
     pub task_type: TaskType,
@@ -664,6 +664,8 @@ machines::wire_enum! {
         Conflict = "conflict",
         /// Something in the branch that cannot be landed.
         Branch = "branch",
+        /// There is nothing in the branch.
+        NoChange = "no_change",
     }
 }
 

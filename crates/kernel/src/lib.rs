@@ -26,6 +26,7 @@ mod handle;
 mod hash;
 pub mod invariants;
 mod natural;
+mod old_records;
 pub mod probe;
 pub mod published;
 #[cfg_attr(feature = "fuzz", doc(hidden))]

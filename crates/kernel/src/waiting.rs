@@ -9,7 +9,7 @@ use crate::World;
 use crate::rooms::Channel;
 use crate::specs::{Spec, SpecState};
 use crate::why;
-use crate::words::{CommentKind, RequestKind};
+use crate::words::{CommentKind, NoteKind, RequestKind};
 use crate::world::{Approval, BudgetScope, Dependency, Disabled, Health, HeldUp, Request, Task, Worker};
 use machines::Millis;
 use machines::architect;
@@ -640,8 +640,9 @@ fn asked(kind: Kind, world: &World, request: &Request) -> Waiting {
     };
     if let Some(note) = request.notes.back() {
         // Whose word it is was said already, where it is the architect's.
-        let own = note.strip_prefix("The architect: ").filter(|_| request.kind != RequestKind::Question);
-        text = format!("{text} ({})", one_line(own.unwrap_or(note)));
+        let is_own = note.kind == NoteKind::Escalation && request.kind != RequestKind::Question;
+        let note = if is_own { note.text.to_string() } else { note.to_string() };
+        text = format!("{text} ({})", one_line(&note));
     }
     let abandon = request.for_person.then(|| Choice::AbandonRequest { request: request.id.clone() });
     Waiting {

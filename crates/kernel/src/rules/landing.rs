@@ -53,7 +53,7 @@ pub(super) fn gate_outcome(
             if d.task(id)?.empty_diffs == 0 {
                 d.emit(EmptyDiffSeen { id: id.clone(), cause });
                 let output = "There is no change in the branch. If none is needed, say so and why.";
-                gate_red(d, id, worker, output, RedBy::Branch, cause)
+                gate_red(d, id, worker, output, RedBy::NoChange, cause)
             } else {
                 gate_green(d, id, worker, Some(tip), false, Some(PersonNeeded::NoChanges))
             }
@@ -155,7 +155,7 @@ pub(super) fn gate_red(
                 RedBy::Tests | RedBy::InDoubt | RedBy::Environment => {
                     format!("no fix round is left; tests failed: {}", why::last_line(output))
                 }
-                RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch => {
+                RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch | RedBy::NoChange => {
                     format!("no fix round is left: {}", why::last_line(output))
                 }
             };

@@ -152,7 +152,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         },
         (Effect::WriteTicket { ticket, status, .. }, Happened::TicketWritten) => {
             d.end(id, EffectEnd::Done);
-            ticket_says(d, ticket, status);
+            ticket_says(d, ticket, *status);
         }
         (Effect::WriteTicket { .. }, Happened::TicketLeft) => d.end(id, EffectEnd::Done),
         (Effect::DeleteBranch { .. }, Happened::BranchDeleted) => d.end(id, EffectEnd::Done),
