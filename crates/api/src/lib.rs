@@ -7,9 +7,11 @@
 #[cfg(test)]
 extern crate self as api;
 
+pub mod activity;
 mod agents;
 mod architect;
 pub mod asks;
+mod awaiting;
 mod board;
 mod caller;
 pub mod channels;
@@ -21,6 +23,7 @@ pub mod format;
 mod history;
 pub mod host;
 pub mod openapi;
+pub mod overview;
 mod problem;
 #[cfg(test)]
 mod reference;
@@ -31,6 +34,7 @@ mod runs;
 mod scope;
 mod specs;
 pub mod story;
+pub mod story_feed;
 #[cfg(test)]
 mod tests;
 pub mod tokens;
@@ -40,6 +44,7 @@ mod view;
 mod waiting;
 #[cfg(test)]
 mod walk;
+mod worked;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

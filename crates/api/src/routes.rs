@@ -8,7 +8,7 @@ use super::asks::{Asks, Taken};
 use super::types::{self, Nothing};
 use super::{
     Call, Method, Problem, Request, Response, agents, architect, board, caller, channels, fleet, history,
-    host, requests, runs, scope, specs, tokens, waiting,
+    host, overview, requests, runs, scope, specs, story_feed, tokens, waiting,
 };
 use kernel::World;
 use machines::names::{
@@ -146,12 +146,14 @@ fn table() -> Vec<Subject> {
             route(Get,    "/why",                            People,        fleet::why_all,             "Explain what stands in the way of the fleet, and what each open task waits for"),
             route(Get,    "/waiting",                        People,        waiting::list,              "List what waits for a person or a service, and what can be done about it"),
             route(Get,    "/cost",                           People,        board::cost,                "Sum up what was spent"),
+            route(Get,    "/overview",                       People,        overview::show,             "Show what the fleet does now on one page: workers, board, landing, what waits for a person"),
         ]),
         subject("What happened", vec![
             route(Get,    "/history",                        People,        history::of_all,            "List what happened"),
             route(Get,    "/events",                         People,        history::events,            "Read the log; with `Accept: text/event-stream`, follow it as it grows").also_as("text/event-stream"),
             route(Get,    "/export",                         People,        host::export,               "Say what an export of the log would hold; with `Accept: application/x-ndjson`, export it").also_as(host::EXPORT),
             route(Get,    "/verify",                         People,        host::verify,               "Check the whole log: hashes, events, invariants, snapshot and outbox"),
+            route(Get,    "/story",                          People,        story_feed::list,           "Read what the running process has told since it began, line by line"),
         ]),
         subject("Saved work", vec![
             route(Get,    "/salvage",                        People,        host::salvage,              "List saved work, newest first"),

@@ -11,22 +11,10 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
         &[
             ("board.rs", "asks.rs", "Asks"),
-            ("board.rs", "history.rs", "Worked"),
-            ("board.rs", "requests.rs", "awaited"),
             ("host.rs", "channels.rs", "known"),
             ("routes.rs", "asks.rs", "Asks"),
             ("scope.rs", "channels.rs", "is_part_of"),
             ("scope.rs", "routes.rs", "Route"),
-        ],
-    ),
-    (
-        "adj/src/cli",
-        "a client, its address and its errors know each other",
-        &[
-            ("address.rs", "client.rs", "Dialled"),
-            ("project.rs", "client.rs", "Client"),
-            ("chat.rs", "channel.rs", "Tail"),
-            ("hosted.rs", "run.rs", "Wanted"),
         ],
     ),
     (
