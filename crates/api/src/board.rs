@@ -2,7 +2,7 @@
 
 use super::asks::Asks;
 use super::types::approval::{Approval, Decide};
-use super::types::cost::{Cost, Item, Spend};
+use super::types::cost::{Cost, CostBy, Item, Spend};
 use super::types::request::ShowQuery;
 use super::types::task::{
     Add, Edit, Move, Moved, NewComment, NewDependency, NewPlan, Queue, Queued, Restart, Review, Reviewed,
@@ -11,17 +11,16 @@ use super::types::task::{
 use super::types::why::TaskWhy;
 use super::types::{self, Cursor, Limit, Nothing, Page, Paging};
 use super::worked::{self, Worked};
-use super::{Call, Problem, field, scope, time, view, word, wrong};
+use super::{Call, Problem, field, scope, time, view, wrong};
 use git::DiffWish;
 use kernel::Ask;
 use kernel::command::{Decision, NewTask};
-use kernel::config::names_of;
 use kernel::words::Raise;
 use kernel::world::Task;
 use machines::Wire;
 use machines::names::{ApprovalId, TaskId};
 use machines::task::{
-    Checklist, ChecklistItem, Completion, CostSummary, Deliverable, Payload, Status, TaskType, WorkPlan,
+    Checklist, ChecklistItem, Completion, CostSummary, Deliverable, Payload, Status, WorkPlan,
 };
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -36,10 +35,7 @@ pub fn list(
     _: Nothing,
 ) -> Result<Page<TaskLine>, Problem> {
     let (after, limit) = (Cursor::number(query.after), Limit::number(query.limit));
-    let statuses: Vec<Status> = match &query.status {
-        Some(list) => list.split(',').map(status).collect::<Result<_, _>>()?,
-        None => Status::ALL.to_vec(),
-    };
+    let statuses = query.status.map_or_else(|| Status::ALL.to_vec(), |statuses| statuses.0);
     let assignee = query.assignee.as_deref();
     let world = call.world();
     let is_for = |task: &&Task| {
@@ -52,7 +48,8 @@ pub fn list(
     tasks.truncate(limit);
     let since = kernel::waiting::for_people_since(&world, &tasks);
     let line = |task: &Task| {
-        let proposed = task.proposed.as_ref().filter(|_| task.is_waiting_proposal() && !task.is_final());
+        let proposed =
+            task.origin.proposed.as_ref().filter(|_| task.is_waiting_proposal() && !task.is_final());
         let held = match proposed {
             Some(proposed) => Some(kernel::why::proposed_by(proposed)),
             None => kernel::why::ticket_holds(&world, task).map(str::to_owned),
@@ -81,13 +78,6 @@ pub fn board(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<types::task:
     Ok(types::task::Board { seq: world.seq, items })
 }
 
-fn status(text: &str) -> Result<Status, Problem> {
-    Status::read(text).ok_or_else(|| {
-        Problem::bad(format!("there is no status `{}`", text.escape_debug()))
-            .hint(format!("use one of {}", names_of::<Status>()))
-    })
-}
-
 pub fn add(call: &Call, (): (), _: Nothing, new: Add) -> Result<Asks<Shown>, Problem> {
     let Add { title, body, id, task_type, priority, reopens, plan, reviewer_id, depends_on, agent, try_of } =
         new;
@@ -95,7 +85,6 @@ pub fn add(call: &Call, (): (), _: Nothing, new: Add) -> Result<Asks<Shown>, Pro
     let reopens = reopens.map(|id| field("reopens", &id)).transpose()?;
     let try_of = try_of.map(|id| field("tryOf", &id)).transpose()?;
     let depends_on = depends_on.iter().map(|id| field("dependsOn", id)).collect::<Result<_, _>>()?;
-    let task_type = task_type.map(|name| word::<TaskType>("type", &name)).transpose()?;
     let agent = agent.and_then(chosen).map(|agent| field("agent", &agent)).transpose()?;
     let (reviewer, run) = (reviewer_id.map(SmolStr::from), call.request.run.clone());
     let new = NewTask {
@@ -177,8 +166,8 @@ pub fn edit(_: &Call, id: TaskId, _: Nothing, edit: Edit) -> Result<Asks<Shown>,
 }
 
 pub fn transition(_: &Call, id: TaskId, _: Nothing, moved: Move) -> Result<Asks<Moved>, Problem> {
-    let to = moved.to.as_deref().ok_or_else(|| Problem::bad("`to` is missing: the status to move to"))?;
-    let (to, payload) = (status(to)?, Box::new(payload(moved)?));
+    let to = moved.to.ok_or_else(|| Problem::bad("`to` is missing: the status to move to"))?;
+    let payload = Box::new(payload(moved)?);
     let ask = Ask::MoveTask { id: id.clone(), to, payload };
     Ok(Asks::new(ask, move |call, _| Ok(Moved { success: true, task: shown(call, &id)? })))
 }
@@ -280,7 +269,7 @@ pub fn shell(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<WayIn, P
     let run = world.run_of(&id);
     let step = run.and_then(|run| run.step.as_ref()).filter(|step| world.effects.contains_key(*step));
     kernel::why::way_in(&world, task, at_work)?;
-    let place = task.place.as_ref();
+    let place = task.work.place.as_ref();
     Ok(WayIn {
         task: id.to_string(),
         status: task.status(),
@@ -329,7 +318,7 @@ pub fn undo(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Shown, Pr
     let task = world.task(&id).ok_or_else(|| no_ticket(call, &id))?;
     let by = kernel::next_task_id(&world);
     // What was not landed is refused by the rules.
-    let tip = match &task.landed {
+    let tip = match &task.landing.landed {
         Some(_) => call.access.host.revert(&world, task, &by)?,
         None => String::new(),
     };
@@ -370,7 +359,6 @@ pub fn approval(call: &Call, id: ApprovalId, query: ShowQuery, _: Nothing) -> Re
 
 pub fn decide(call: &Call, id: ApprovalId, _: Nothing, decide: Decide) -> Result<Approval, Problem> {
     let Decide { approve, note, to, raise_turns, raise_usd, complete, always } = decide;
-    let to = to.map(|to| word::<Status>("to", &to)).transpose()?;
     let raise = match (raise_turns, raise_usd) {
         (None, None) => None,
         (Some(turns), None) => Some(Raise::Turns(turns)),
@@ -399,7 +387,7 @@ pub fn queue(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Queue, P
             task: task.id.to_string(),
             title: task.title.clone(),
             priority: task.priority,
-            approved_by: task.approved.as_ref().map(|approved| approved.by.to_string()),
+            approved_by: task.review.approved.as_ref().map(|approved| approved.by.to_string()),
             landing: now.is_some(),
             stage: stage.map(str::to_owned),
             since: now.filter(|landing| landing.since > 0).map(|landing| view::time(landing.since)),
@@ -410,7 +398,7 @@ pub fn queue(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Queue, P
     let queued = world.queue.values().filter_map(|id| world.task(id));
     let held_up: BTreeMap<&TaskId, &Task> = world
         .tasks_in(&[Status::Review], 0)
-        .filter(|task| task.held_up.is_some())
+        .filter(|task| task.landing.held_up.is_some())
         .map(|task| (&task.id, task))
         .collect();
     let Page { items, next } =
@@ -421,7 +409,7 @@ pub fn queue(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Queue, P
 /// What waits for a person's review, the most urgent first.
 pub fn reviews(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<Shown>, Problem> {
     let world = call.world();
-    let waits = |task: &&Task| task.approved.is_none() && call.sees(&world, task);
+    let waits = |task: &&Task| task.review.approved.is_none() && call.sees(&world, task);
     let mut tasks: Vec<&Task> = world.tasks_in(&[Status::Review], 0).filter(waits).collect();
     tasks.sort_by_key(|task| (task.priority, task.order));
     Ok(paging.page_of(tasks, |task| whole(call, &world, task)))
@@ -432,44 +420,55 @@ pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Revie
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| no_task(&id))?;
     let Worked { said, millis } = worked::worked(call, &id)?;
-    // What can be said is said, also where git has no answer.
-    let commits = call.access.host.commits(task).unwrap_or_default();
+    // The rest is shown also if git fails, together with the reason.
+    let (commits, commits_problem) = match call.access.host.commits(task) {
+        Ok(commits) => (commits, None),
+        Err(problem) => (Vec::new(), Some(problem.detail)),
+    };
     let (diff_stat, moved_branch, diff_problem) =
         match call.access.host.diff(task, &DiffWish { stat: true, ..DiffWish::default() }) {
             Ok(diff) => (Some(diff.diff), diff.moved, None),
             Err(problem) => (None, None, Some(problem.detail)),
         };
     let task = whole(call, &world, task);
-    Ok(Reviewed { task, said, work_millis: millis, commits, diff_stat, diff_problem, moved_branch })
+    Ok(Reviewed {
+        task,
+        said,
+        work_millis: millis,
+        commits,
+        commits_problem,
+        diff_stat,
+        diff_problem,
+        moved_branch,
+    })
 }
 
 pub fn cost(call: &Call, (): (), query: types::cost::Query, _: Nothing) -> Result<Cost, Problem> {
     let world = call.world();
-    let by = query.by.unwrap_or_else(|| "task".to_owned());
+    let by = query.by.unwrap_or(CostBy::Task);
     let item = |name: String, spend: Spend| Item { name, spend, step: None };
-    let items: Vec<Item> = match by.as_str() {
-        "task" => {
+    let items: Vec<Item> = match by {
+        CostBy::Task => {
             let spent = world.tasks.values().filter(|task| task.spend != Default::default());
             spent.map(|task| item(task.id.to_string(), view::spend(&world, &task.spend))).collect()
         }
-        "agent" => {
+        CostBy::Agent => {
             let agents = world.spend.by_agent.iter();
             agents.map(|(agent, total)| item(agent.to_string(), view::total(&world, total))).collect()
         }
-        "worker" => {
+        CostBy::Worker => {
             let workers = world.workers.values();
             workers.map(|worker| item(worker.name.to_string(), view::spend(&world, &worker.spend))).collect()
         }
-        "run" => {
+        CostBy::Run => {
             world.runs.values().map(|run| item(run.id.to_string(), view::spend(&world, &run.spend))).collect()
         }
-        "day" => {
+        CostBy::Day => {
             let date = |day: i64| view::time(day * 24 * 60 * 60 * 1_000)[..10].to_owned();
             let days = world.spend.by_day.iter();
             days.map(|(day, total)| item(date(*day), view::total(&world, total))).collect()
         }
-        "step" => worked::steps(call)?,
-        _ => return Err(Problem::bad("`by` must be task, step, agent, day, worker or run")),
+        CostBy::Step => worked::steps(call)?,
     };
     Ok(Cost { by, total: view::spend(&world, &world.spend), items })
 }

@@ -176,7 +176,7 @@ impl About {
         about.task = about.task.or_else(|| Some(world.run(about.run.as_ref()?)?.task.clone()));
         let task = about.task.as_ref().and_then(|id| world.task(id));
         about.spec = about.spec.or_else(|| Some(now.spec_of(task?)?.id.clone()));
-        about.run = about.run.or_else(|| task?.run.clone());
+        about.run = about.run.or_else(|| task?.work.run.clone());
         about.worker = about.worker.or_else(|| Some(world.worker_of(&task?.id)?.name.clone()));
         about
     }

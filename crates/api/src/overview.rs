@@ -161,7 +161,7 @@ fn proposed(world: &World) -> Vec<&Task> {
 /// However many there are, they are one line: a command, and what it is about.
 fn proposals(world: &World) -> Option<(String, String)> {
     let tasks = proposed(world);
-    let (first, proposed) = tasks.first().and_then(|task| Some((task, task.proposed.as_ref()?)))?;
+    let (first, proposed) = tasks.first().and_then(|task| Some((task, task.origin.proposed.as_ref()?)))?;
     Some(match tasks.len() {
         1 => (
             format!("adj task accept {}", first.id),
@@ -223,7 +223,7 @@ impl OnPeople {
     fn column_of(&self, world: &World, task: &Task) -> Column {
         let lands = || {
             let landing = world.landing.as_ref().is_some_and(|landing| landing.task == task.id);
-            landing || task.queued.is_some()
+            landing || task.landing.queued.is_some()
         };
         let is_yours = || {
             let own = |item: &Waiting| item.about.task.as_ref() == Some(&task.id);

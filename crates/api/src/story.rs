@@ -216,10 +216,12 @@ impl Story {
             Event::GatePassed(passed) => {
                 let (id, by_policy) = (&passed.id, world.config.fleet.review == Review::Auto);
                 // The commit of an undo is made by rule: no tests have run yet, and nobody waits.
-                if world.task(id).is_some_and(|task| task.undoes.is_some()) && world.run_of(id).is_none() {
+                if world.task(id).is_some_and(|task| task.origin.undoes.is_some())
+                    && world.run_of(id).is_none()
+                {
                     return None;
                 }
-                let before = world.task(id).and_then(|task| task.sent_back_tip.as_ref());
+                let before = world.task(id).and_then(|task| task.review.sent_back_tip.as_ref());
                 if passed.tip.is_some() && before == passed.tip.as_ref() {
                     let text = "nothing has changed since the review";
                     let review = world.config.fleet.review;
@@ -260,7 +262,7 @@ impl Story {
                     SentBack::Landing(_) => sent.by == RedBy::Conflict && sent.cause != GateCause::Landing,
                 };
                 let conflict = || {
-                    let failed = world.task(id).and_then(|task| task.failed_landing.as_ref());
+                    let failed = world.task(id).and_then(|task| task.landing.failed.as_ref());
                     let failed = failed.filter(|failed| failed.conflict);
                     failed.map_or_else(|| format!("conflicts with {main}"), |failed| failed.words(main))
                 };

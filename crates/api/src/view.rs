@@ -76,7 +76,7 @@ pub fn board_line(task: &Task) -> types::task::BoardLine {
         priority: task.priority,
         order: task.order,
         assignee_ids: texts(task.machine.assignee_ids.iter()),
-        worker: task.lease.as_ref().map(|lease| match &lease.holder {
+        worker: task.work.lease.as_ref().map(|lease| match &lease.holder {
             kernel::world::Holder::Worker(name) => text(name),
             kernel::world::Holder::Outside(agent) => text(agent),
         }),
@@ -89,7 +89,7 @@ pub fn board_line(task: &Task) -> types::task::BoardLine {
 }
 
 pub fn task_line(world: &World, task: &Task) -> TaskLine {
-    let proposed = task.proposed.as_ref().map(|proposed| types::task::Proposal {
+    let proposed = task.origin.proposed.as_ref().map(|proposed| types::task::Proposal {
         by: text(&proposed.by),
         run: proposed.run.as_ref().map(text),
         task: proposed.on.as_ref().map(text),
@@ -147,13 +147,13 @@ fn submission(submission: &Submission) -> types::task::Submission {
 
 /// What the gate found, and nothing that anybody else says: absent where it did not run.
 fn gate(task: &Task) -> Option<types::task::Gate> {
-    let handed_in = task.machine.submission.as_ref().filter(|_| task.handed_in_by.is_none())?;
+    let handed_in = task.machine.submission.as_ref().filter(|_| task.review.handed_in_by.is_none())?;
     Some(types::task::Gate { checks: checks(&handed_in.review_checklist.items) })
 }
 
 /// What an agent or a person says of work that they handed in without the gate. Nobody has checked it.
 fn claims(task: &Task) -> Option<types::task::Claims> {
-    let by = task.handed_in_by.as_ref()?;
+    let by = task.review.handed_in_by.as_ref()?;
     let handed_in = task.machine.submission.as_ref()?;
     Some(types::task::Claims {
         by: text(by),
@@ -169,7 +169,7 @@ pub fn task(world: &World, task: &Task, caller: &Actor) -> types::task::Task {
 
 fn whole(world: &World, task: &Task, caller: &Actor) -> TaskWhole {
     let machine = &world.judged(task, &caller.sender());
-    let place = task.place.as_ref();
+    let place = task.work.place.as_ref();
     TaskWhole {
         body: task.body.clone(),
         plan: task.plan.clone(),
@@ -185,6 +185,7 @@ fn whole(world: &World, task: &Task, caller: &Actor) -> TaskWhole {
         gate: gate(task),
         claims: claims(task),
         needs_person: task
+            .gate
             .needs_person
             .as_ref()
             .map(|reason| types::task::NeedsPerson { reason: text(reason), text: reason.text().to_owned() }),
@@ -201,30 +202,30 @@ fn whole(world: &World, task: &Task, caller: &Actor) -> TaskWhole {
             approved_at: time(completion.approved_at),
             decision_note: completion.decision_note.clone(),
         }),
-        ticket: task.ticket.as_ref().map(text),
-        ticket_assignee: task.ticket_assignee.as_ref().map(text),
+        ticket: task.origin.ticket.as_ref().map(text),
+        ticket_assignee: task.origin.ticket_assignee.as_ref().map(text),
         agent_configured: world.wanted_agent(task).map(|agent| world.config.agents.contains_key(agent)),
-        reopens: task.reopens.as_ref().map(text),
-        lease: task.lease.as_ref().map(|lease| holder(&lease.holder)),
+        reopens: task.origin.reopens.as_ref().map(text),
+        lease: task.work.lease.as_ref().map(|lease| holder(&lease.holder)),
         branch: place.map(|place| place.branch.clone()),
         tree: place.map(|place| place.tree.clone()),
         tip: place.and_then(|place| place.tip.as_ref()).map(text),
-        run: task.run.as_ref().map(text),
+        run: task.work.run.as_ref().map(text),
         approval: task.approval.as_ref().map(text),
-        approved: task.approved.as_ref().map(|approved| types::task::Approved {
+        approved: task.review.approved.as_ref().map(|approved| types::task::Approved {
             tip: approved.tip.as_ref().map(text),
             by: text(&approved.by),
             at: time(approved.at),
             note: approved.note.clone(),
         }),
-        landed: task.landed.as_ref().map(|landed| types::task::Landed {
+        landed: task.landing.landed.as_ref().map(|landed| types::task::Landed {
             tip: text(&landed.tip),
             merge: text(&landed.merge),
             old_main: text(&landed.old_main),
         }),
         held_up: task.held_up_by(),
-        pull_request: task.pull_request.as_ref().map(|opened| opened.name().to_owned()),
-        test_output: task.test_output.as_ref().map(text),
+        pull_request: task.landing.pull_request.as_ref().map(|opened| opened.name().to_owned()),
+        test_output: task.gate.test_output.as_ref().map(text),
         cost: spend(world, &task.spend),
         comments: task
             .comments
@@ -242,14 +243,14 @@ fn whole(world: &World, task: &Task, caller: &Actor) -> TaskWhole {
 
 /// Whether a task is in REVIEW again just as it was when a reviewer asked for changes.
 fn unchanged(task: &Task) -> bool {
-    let tip = task.place.as_ref().and_then(|place| place.tip.as_ref());
-    task.status() == Status::Review && tip.is_some() && task.sent_back_tip.as_ref() == tip
+    let tip = task.work.place.as_ref().and_then(|place| place.tip.as_ref());
+    task.status() == Status::Review && tip.is_some() && task.review.sent_back_tip.as_ref() == tip
 }
 
 /// A worker as everybody may know it.
 pub fn worker_line(world: &World, worker: &Worker) -> types::worker::Worker {
     let machine = &worker.machine;
-    let place = machine.task.as_ref().and_then(|task| world.task(task)?.place.as_ref());
+    let place = machine.task.as_ref().and_then(|task| world.task(task)?.work.place.as_ref());
     let line = WorkerLine {
         name: text(&worker.name),
         worktree: place.map(|place| place.tree.clone()),
@@ -266,7 +267,7 @@ pub fn worker(world: &World, worker: &Worker, now: Millis) -> types::worker::Wor
     let machine = &worker.machine;
     let task = machine.task.as_ref().and_then(|task| world.task(task));
     let run = machine.task.as_ref().and_then(|task| world.run_of(task));
-    let place = task.and_then(|task| task.place.as_ref());
+    let place = task.and_then(|task| task.work.place.as_ref());
     let unpriced = unpriced(world, &worker.spend.unknown);
     let whole = WorkerWhole {
         session: place.map(|place| text(&place.session)).unwrap_or_default(),
@@ -353,7 +354,7 @@ pub fn run(world: &World, run: &Run) -> types::run::Run {
 
 /// The question that a run's task waits for, where it is about this run.
 fn decides<'w>(world: &'w World, run: &Run) -> Option<&'w Approval> {
-    let task = world.task(&run.task).filter(|task| task.run.as_ref() == Some(&run.id))?;
+    let task = world.task(&run.task).filter(|task| task.work.run.as_ref() == Some(&run.id))?;
     let asked = world.approvals.get(task.approval.as_ref()?)?;
     asked.decided.is_none().then_some(asked)
 }

@@ -15,7 +15,7 @@ pub fn agent_of(in_force: &SettingsInForce, world: &World, task: &Task) -> Agent
     let number = |run: &RunId| run.as_str().rsplit('.').next().and_then(|number| number.parse::<u64>().ok());
     let of_task = || world.runs.values().filter(|run| run.task == task.id);
     let last = || of_task().max_by_key(|run| number(&run.id));
-    let run = task.run.as_ref().and_then(|run| world.run(run)).or_else(|| last().map(Arc::as_ref));
+    let run = task.work.run.as_ref().and_then(|run| world.run(run)).or_else(|| last().map(Arc::as_ref));
     run.map_or_else(|| in_force.settings.fleet.agent.clone(), |run| run.agent.clone())
 }
 

@@ -99,18 +99,18 @@ impl<'l> Doctor<'l> {
         }
         let in_force = trust::in_force(self.layout);
         if in_force.is_ok_and(|in_force| !in_force.trusted) {
-            let hint = "look at it, then `adj config trust`".to_owned();
+            let hint = "check it, then `adj config trust`".to_owned();
             let text = "it came in with an agent's branch and is not in force yet".to_owned();
             findings.push(finding(Level::Warning, settings::FILE, text, Some(hint)));
         }
         if !settings::include::in_force(self.layout).trusted {
-            let hint = "look at it, then `adj config trust`".to_owned();
+            let hint = "check it, then `adj config trust`".to_owned();
             let text = "it came in with an agent's branch and is not in force yet".to_owned();
             findings.push(finding(Level::Warning, workplace::INCLUDE_FILE, text, Some(hint)));
         }
         if trust::is_gone(self.layout) {
-            let hint = "put it back, or `adj config forget` to go on with the defaults".to_owned();
-            let text = "it is gone; the settings of before hold".to_owned();
+            let hint = "put it back, or `adj config forget` to continue with the defaults".to_owned();
+            let text = "it is gone; the previous settings stay in force".to_owned();
             findings.push(finding(Level::Warning, settings::FILE, text, Some(hint)));
         }
         findings
@@ -597,7 +597,8 @@ fn look_at_limits(settings: &Settings) -> Finding {
 /// What the sandbox holds here, what it hides, and what it does not hold.
 fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) -> Vec<Finding> {
     let variable = |name: &str| std::env::var_os(name);
-    let machine = sandbox::places::Machine { home, variable: &variable };
+    let agents = agents::homes();
+    let machine = sandbox::places::Machine { home, agents: &agents, variable: &variable };
     let shown = |path: &Path| match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(inside) => format!("~/{}", inside.display()),
         None => path.display().to_string(),

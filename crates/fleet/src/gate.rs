@@ -1,44 +1,19 @@
 //! The gate: what an agent calls done is looked at before anybody else has to.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use kernel::Ask;
 use kernel::command::{Happened, Outcome, RedBy};
 use kernel::words::{GateCause, GateFact};
 use kernel::world::Workspace;
-use machines::names::{EffectId, RunId, TaskId, WorkerName};
+use machines::names::{EffectId, TaskId, WorkerName};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
-use super::kept_command::{self, CommandError, KeptCommand, Ran};
-use super::landing::Record;
-use super::surroundings::{self, Purpose, SurroundingsError};
-use super::trees::TreeError;
-use super::{Missing, Shared, authorship, endings, step_commands::StepCommand};
+use super::surroundings::Whose;
+use super::test_runs::{TestRecord, Tested, Tests, TestsError, run_tests, test_command, under_test};
+use super::{Missing, Shared, authorship, endings, landing, step_commands::StepCommand};
 use git::{self, GitError, Inspection, Oid, Repository};
-use log::owner::SubmitError;
-use process::keeper::Reason;
-use project::workplace;
-
-/// Why tests could not be run. It says nothing about the work.
-#[derive(Debug, thiserror::Error)]
-pub enum TestsError {
-    #[error(transparent)]
-    Missing(#[from] Missing),
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Tree(#[from] TreeError),
-    #[error(transparent)]
-    Surroundings(#[from] SurroundingsError),
-    #[error(transparent)]
-    Command(#[from] CommandError),
-    #[error(transparent)]
-    Name(#[from] machines::names::BadName),
-    #[error(transparent)]
-    Submit(#[from] SubmitError),
-}
 
 /// Looks at a task's work. `None`: the gate was ended, and is run again another time.
 pub async fn run(
@@ -64,7 +39,7 @@ async fn look(
 ) -> Result<Option<Happened>, TestsError> {
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
-    let place = known.place.clone().ok_or_else(|| Missing::Tree(task.clone()))?;
+    let place = known.work.place.clone().ok_or_else(|| Missing::Tree(task.clone()))?;
     let in_force = shared.in_force();
     let begun = under_test(shared, id.as_str()).await?;
     let agent = authorship::committer(&in_force, &world, known);
@@ -111,7 +86,7 @@ async fn look(
         );
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Branch }));
     }
-    let place_of_tree = known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default();
+    let place_of_tree = known.work.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default();
     let (repository, changed) = (shared.repository.clone(), found.changed.clone());
     let left = shared.blocking(move || repository.left_by_hook(&place_of_tree, &changed)).await?;
     if let Some(first) = left.first() {
@@ -131,21 +106,21 @@ async fn look(
         let output = format!("There are conflict markers in the branch: {}", places.join(", "));
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::ConflictMarkers }));
     }
-    if let Some((main, files)) = super::landing::still_conflicts(shared, known, &tip).await? {
+    if let Some((main, files)) = landing::still_conflicts(shared, known, &tip).await? {
         let main = SmolStr::new(main.as_str());
         return Ok(Some(Happened::GateConflict { tip: name, files, main }));
     }
     if let Some(output) = failed_as_merged(shared, known, &tip).await? {
         return Ok(Some(Happened::GateRed { output, tip: Some(name), by: RedBy::Tests }));
     }
-    let tree = shared.tree(&known.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
+    let tree = shared.tree(&known.work.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
     let Some(command) = test_command(&in_force.settings, &tree) else {
         shared.notice(format!(
             "{task}: no tests were found; a person must look. Set `test.command` in adjutant.toml"
         ));
         return Ok(Some(Happened::GateGreen { tip: name, facts: vec![GateFact::NoTests] }));
     };
-    let whose = Whose { task, run: known.run.as_ref(), worker };
+    let whose = Whose { task, run: known.work.run.as_ref(), worker };
     let tests = Tests {
         name: id.to_string(),
         of: tip.clone(),
@@ -176,21 +151,21 @@ async fn failed_as_merged(
     task: &kernel::world::Task,
     tip: &Oid,
 ) -> Result<Option<String>, TestsError> {
-    let failed = task.failed_landing.clone().filter(|failed| !failed.conflict && failed.stands);
+    let failed = task.landing.failed.clone().filter(|failed| !failed.conflict && failed.stands);
     let Some(failed) = failed else { return Ok(None) };
     let repository = shared.repository.clone();
     let main = shared.blocking(move || repository.main_tip()).await?;
     if !failed.is_of(tip.as_str(), main.as_str()) {
         return Ok(None);
     }
-    let printed = task.test_output.as_deref().unwrap_or_default();
+    let printed = task.gate.test_output.as_deref().unwrap_or_default();
     let branch = &shared.world().config.main;
     Ok(Some(format!("Nothing has changed since the tests failed on the merge with {branch}.\n\n{printed}")))
 }
 
 /// What the tests wrote into the tree is not taken for the agent's by the next gate.
 async fn note_test_files(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid) {
-    let Some(place) = task.place.clone() else { return };
+    let Some(place) = task.work.place.clone() else { return };
     let (repository, id, tip) = (shared.repository.clone(), task.id.clone(), tip.clone());
     let noted = shared.blocking(move || repository.note_test_files(&id, &place.tree, &tip)).await;
     if let Err(error) = noted {
@@ -201,15 +176,15 @@ async fn note_test_files(shared: &Arc<Shared>, task: &kernel::world::Task, tip: 
 /// What the gate found green need not be tested again as it lands, if the merge has the same files. Files that git
 /// ignores and only this tree has may have helped: then nothing is remembered.
 async fn remember(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid, command: &str) {
-    let Some(place) = task.place.clone() else { return };
+    let Some(place) = task.work.place.clone() else { return };
     let (host, tip, command) = (shared.clone(), tip.clone(), command.to_owned());
     let remembered = shared
         .blocking(move || {
             let repository = &host.repository;
-            if repository.ignored_beside_main(&place.tree, super::landing::FOLDER)? {
+            if repository.ignored_beside_main(&place.tree, landing::FOLDER)? {
                 return Ok::<_, GitError>(());
             }
-            Record::of(&host, &repository.tree_of(&tip)?, &command).write();
+            TestRecord::of(&host, &repository.tree_of(&tip)?, &command).write();
             Ok(())
         })
         .await;
@@ -260,108 +235,4 @@ fn take_in(
 fn look_at(repository: &Repository, tip: Oid, tickets: Option<&str>) -> Result<Looked, GitError> {
     let found = repository.inspect(&tip, &repository.main_tip()?, tickets)?;
     Ok(Looked { tip, found, dropped: Vec::new(), left_out: Vec::new() })
-}
-
-/// A test run to make.
-pub struct Tests {
-    pub name: String,
-    /// What is said of them where they take long; nothing is said of an agent's gate, which its worker shows.
-    pub said: Option<String>,
-    /// The commit whose files they are run on.
-    pub of: Oid,
-    pub command: String,
-    pub cwd: std::path::PathBuf,
-}
-
-/// What a test run is on: it counts for this commit, tested by this command.
-fn on(commit: &Oid, command: &str) -> String {
-    format!("{commit} {command}")
-}
-
-/// The commit that the effect's tests run on, or ran on: a process before this one has begun them.
-pub async fn under_test(shared: &Arc<Shared>, id: &str) -> Result<Option<Oid>, CommandError> {
-    let of = kept_command::standing(shared, id).await?;
-    Ok(of.and_then(|of| Oid::new(of.split(' ').next().unwrap_or_default())))
-}
-
-/// What came of a test run.
-pub enum Tested {
-    Green,
-    /// The part of the output that says what is wrong.
-    Red {
-        output: String,
-        by: RedBy,
-    },
-    /// It was ended; it says nothing about the work.
-    Ended,
-}
-
-/// The command that tests a tree: the user's, or what the repository holds. `None`: there is nothing to run.
-pub fn test_command(settings: &project::settings::Settings, tree: &std::path::Path) -> Option<String> {
-    settings.test.command.clone().or_else(|| workplace::ecosystem::find(tree).command().map(str::to_owned))
-}
-
-/// Whose tests or hooks they are: the folders and ports that they get.
-#[derive(Clone, Copy)]
-pub struct Whose<'a> {
-    pub task: &'a TaskId,
-    pub run: Option<&'a RunId>,
-    pub worker: Option<&'a WorkerName>,
-}
-
-/// After how long a test run that holds others up is told of.
-const TOLD_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
-
-/// Runs the tests as the agent would: in its sandbox, under a keeper, with the environment that is for tests.
-pub async fn run_tests(
-    shared: &Arc<Shared>,
-    whose: Whose<'_>,
-    tests: Tests,
-    words: Option<&mut mpsc::UnboundedReceiver<StepCommand>>,
-) -> Result<Tested, TestsError> {
-    let in_force = shared.in_force();
-    let folders = surroundings::Folders::make(&shared.layout, whose.task)?;
-    let limit = in_force.settings.test.timeout;
-    let command = tests.command.clone();
-    let kept = KeptCommand {
-        name: tests.name,
-        of: on(&tests.of, &tests.command),
-        argv: kept_command::shell(&tests.command),
-        env: surroundings::environment_of_tests(shared, &in_force, whose)?,
-        sandbox: surroundings::sandbox(
-            shared.context(&in_force.settings),
-            &tests.cwd,
-            &folders,
-            Purpose::Tests,
-            whose.run,
-        )?,
-        cwd: tests.cwd,
-        limit,
-    };
-    let _slot = shared.tests.acquire().await;
-    let _shown = shared.show_tests(&kept.name, &command);
-    let long = async {
-        tokio::time::sleep(TOLD_AFTER).await;
-        if let Some(what) = &tests.said {
-            shared.notice(format!("{what}: `{command}` is running (limit {} s)", limit.as_secs()));
-        }
-        std::future::pending::<Infallible>().await
-    };
-    let ran = tokio::select! {
-        ran = kept_command::run(shared, kept, words) => ran?,
-        never = long => match never {},
-    };
-    Ok(match ran {
-        Ran::Ended => Tested::Ended,
-        Ran::Over { exit, .. } if exit.succeeded() => Tested::Green,
-        Ran::Over { exit, output } => {
-            let failing = workplace::failing_part(&output, in_force.settings.limits.test_output_bytes);
-            let by = match &exit.reason {
-                Reason::CouldNotStart(_) => RedBy::Environment,
-                _ => workplace::red_by(exit.code, exit.signal, &tests.command, &output),
-            };
-            let ended = endings::how_it_ended(&exit, limit);
-            Tested::Red { output: format!("`{}` {ended}.\n\n{failing}", tests.command), by }
-        }
-    })
 }

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use machines::Wire;
 use machines::names::TaskId;
 
-use super::gate::Whose;
 use super::kept_command::{self, CommandError, KeptCommand, Ran};
-use super::surroundings::{self, SurroundingsError};
+use super::surroundings::{self, SurroundingsError, Whose};
 use super::{Missing, Shared, endings};
 use git::GitError;
 use project::settings::{Hook, Hooks};
@@ -59,10 +58,10 @@ pub async fn in_tree(
     name: &str,
     task: &TaskId,
 ) -> Result<bool, HookError> {
-    let place = shared.world().task(task).and_then(|task| task.place.clone());
+    let place = shared.world().task(task).and_then(|task| task.work.place.clone());
     let place = place.ok_or_else(|| Missing::Tree(task.clone()))?;
     let world = shared.world();
-    let run = world.task(task).and_then(|task| task.run.as_ref());
+    let run = world.task(task).and_then(|task| task.work.run.as_ref());
     let whose = Whose { task, run, worker: None };
     in_folder(shared, point, name, whose, shared.tree(&place.tree)?).await
 }

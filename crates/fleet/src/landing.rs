@@ -6,13 +6,13 @@ use std::sync::{Arc, PoisonError};
 use kernel::Timer;
 use kernel::command::{Happened, RedBy};
 use machines::names::{EffectId, TaskId};
-use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
-use super::gate::{self, Tested, Tests, TestsError, Whose};
 use super::kept_command::{self, CommandError};
+use super::surroundings::Whose;
+use super::test_runs::{self, TestRecord, Tested, Tests, TestsError};
 use super::trees::{self, TreeError};
-use super::{Missing, Shared, authorship, endings, hooks, marks, pull_request, tickets};
+use super::{Missing, Shared, authorship, endings, hooks, marks, tickets};
 use base::files::FileError;
 use git::{Agent, Edit, GitError, Merged, Moved, Oid, Person, Repository};
 use log::outbox;
@@ -36,7 +36,7 @@ pub enum LandingError {
     File(#[from] FileError),
     #[error("`{0}` is not a commit")]
     NotACommit(SmolStr),
-    #[error("cannot keep the settings of before: {0}")]
+    #[error("cannot keep the previous settings: {0}")]
     Settings(#[source] std::io::Error),
     #[error("{0} is moved by somebody else again and again")]
     Contended(String),
@@ -51,23 +51,6 @@ const SUBJECTS_MAX: usize = 100;
 /// How much of a task's text goes into the merge.
 const BODY_CHARS_MAX: usize = 4000;
 
-/// Merges main with the approved tip and runs the tests on the result. `None`: it was ended, and is done again.
-pub async fn test_merge(
-    shared: &Arc<Shared>,
-    id: &EffectId,
-    task: &TaskId,
-    tip: &SmolStr,
-) -> Option<Happened> {
-    let landed = match shared.in_force().settings.landing.by {
-        LandBy::Merge => tested(shared, id, task, tip).await,
-        LandBy::PullRequest => pull_request::land(shared, id, task, tip).await,
-    };
-    match landed {
-        Ok(what) => what,
-        Err(error) => Some(endings::failed(format_args!("the merge could not be tested: {error}"))),
-    }
-}
-
 /// The merge of main with the tip, tested.
 pub(super) async fn tested(
     shared: &Arc<Shared>,
@@ -79,7 +62,7 @@ pub(super) async fn tested(
     let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
     let in_force = shared.in_force();
     // What no agent has worked on is the person's own.
-    let agent = known.run.is_some().then(|| authorship::agent_of(&in_force, &world, known));
+    let agent = known.work.run.is_some().then(|| authorship::agent_of(&in_force, &world, known));
     let message = message(known, agent.as_ref().map(|agent| agent.as_str()));
     let squash = agent.filter(|_| in_force.settings.project.merge == Merge::Squash);
     // Whoever landed it is its committer, however agents' own commits name the person.
@@ -87,10 +70,10 @@ pub(super) async fn tested(
         .map(|agent| Agent { person: Person::Committer, ..authorship::author(&in_force.settings, &agent) });
     let (repository, tip) = (shared.repository.clone(), commit(tip)?);
     // The same merge has the same id when it is made again: its time is that of the approval.
-    let at = known.approved.as_ref().map_or(known.created_at, |approved| approved.at);
+    let at = known.review.approved.as_ref().map_or(known.created_at, |approved| approved.at);
     let changes = ChangesInLanding::of(shared, &world, known);
-    let failed = known.failed_landing.clone();
-    let (host, name, by_agent) = (shared.clone(), task.clone(), known.run.is_some());
+    let failed = known.landing.failed.clone();
+    let (host, name, by_agent) = (shared.clone(), task.clone(), known.work.run.is_some());
     let of = tip.clone();
     let made = shared
         .blocking(move || -> Result<_, LandingError> {
@@ -156,10 +139,10 @@ pub(super) async fn tested(
     };
     // The same files under the same command have been found green before. A ticket that the landing closes and a box that
     // it ticks are Adjutant's own edits, and are no reason to test the same work twice.
-    let record_of = |command: &str| Record::of(shared, &tree, command);
+    let record_of = |command: &str| TestRecord::of(shared, &tree, command);
     let found_green = |command: &str| {
         let record = record_of(command);
-        if !record.is_green() && unedited != tree && Record::of(shared, &unedited, command).is_green() {
+        if !record.is_green() && unedited != tree && TestRecord::of(shared, &unedited, command).is_green() {
             record.write();
         }
         record.is_green()
@@ -167,7 +150,7 @@ pub(super) async fn tested(
     if shared.in_force().settings.test.command.as_deref().is_some_and(found_green) {
         return Ok(Some(green(&commit)));
     }
-    let whose = Whose { task, run: known.run.as_ref(), worker: None };
+    let whose = Whose { task, run: known.work.run.as_ref(), worker: None };
     let _turn = shared.landing_folder.lock().await;
     let cwd = match prepare(shared, id.as_str(), whose, &commit).await? {
         Ready::Yes(cwd) => cwd,
@@ -179,7 +162,7 @@ pub(super) async fn tested(
         }
         Ready::Ended => return Ok(None),
     };
-    let Some(command) = gate::test_command(&shared.in_force().settings, &cwd) else {
+    let Some(command) = test_runs::test_command(&shared.in_force().settings, &cwd) else {
         // A person has approved it, knowing that there are no tests.
         return Ok(Some(green(&commit)));
     };
@@ -189,7 +172,7 @@ pub(super) async fn tested(
     let record = record_of(&command);
     let said = Some(format!("{task} is landing"));
     let tests = Tests { name: id.to_string(), of: commit.clone(), command, cwd, said };
-    Ok(match gate::run_tests(shared, whose, tests, None).await? {
+    Ok(match test_runs::run_tests(shared, whose, tests, None).await? {
         Tested::Green => {
             record.write();
             Some(green(&commit))
@@ -205,7 +188,7 @@ pub(super) async fn tested(
 
 /// Whether the tip has solved what the landing before failed of: then it fails because main has moved again.
 async fn solved_before(shared: &Arc<Shared>, task: &kernel::world::Task, tip: &Oid) -> bool {
-    let Some(failed) = task.failed_landing.clone().filter(|failed| failed.tip != tip.as_str()) else {
+    let Some(failed) = task.landing.failed.clone().filter(|failed| failed.tip != tip.as_str()) else {
         return false;
     };
     let changes = ChangesInLanding::of(shared, &shared.world(), task);
@@ -234,7 +217,7 @@ pub(super) async fn still_conflicts(
     task: &kernel::world::Task,
     tip: &Oid,
 ) -> Result<Option<(Oid, Vec<String>)>, TestsError> {
-    let failed = task.failed_landing.clone().filter(|failed| failed.conflict && failed.stands);
+    let failed = task.landing.failed.clone().filter(|failed| failed.conflict && failed.stands);
     let Some(failed) = failed else { return Ok(None) };
     let changes = ChangesInLanding::of(shared, &shared.world(), task);
     let (host, tip) = (shared.clone(), tip.clone());
@@ -267,7 +250,7 @@ impl ChangesInLanding {
         // Offered to others, a box is theirs to tick: two branches that tick boxes side by side would conflict.
         let merges = shared.in_force().settings.landing.by == LandBy::Merge;
         ChangesInLanding {
-            ticket: task.ticket.clone(),
+            ticket: task.origin.ticket.clone(),
             mark: merges.then(|| marks::InLanding::of(world, task)).flatten(),
             undone: marks::undone_by(world, task),
         }
@@ -348,7 +331,7 @@ pub async fn prepare(
     whose: Whose<'_>,
     merge: &Oid,
 ) -> Result<Ready, TestsError> {
-    if gate::under_test(shared, id).await?.as_ref() == Some(merge) {
+    if test_runs::under_test(shared, id).await?.as_ref() == Some(merge) {
         return Ok(Ready::Yes(shared.repository.test_folder(FOLDER)));
     }
     let hook = hooks::HookPoint::WorktreeCreate;
@@ -379,30 +362,6 @@ pub async fn prepare(
         Ok(false) => Ready::Ended,
         Err(error) => Ready::Red { command: format!("hooks.{hook}"), output: error.to_string() },
     })
-}
-
-/// That a tree was tested green, by its id, the command and the settings that it was run under. A cache: without it the
-/// tests are run again.
-pub struct Record {
-    path: PathBuf,
-}
-
-impl Record {
-    pub fn of(shared: &Shared, tree: &Oid, command: &str) -> Record {
-        let of = format!("{}\0{command}", shared.in_force().settings.tests());
-        let of = base::hex::hex(&Sha256::digest(of.as_bytes())[..8]);
-        Record { path: shared.layout.tested().join(format!("{tree}-{of}")) }
-    }
-
-    pub fn is_green(&self) -> bool {
-        self.path.exists()
-    }
-
-    pub fn write(&self) {
-        // One that is not written costs a test run.
-        let _ = self.path.parent().map(std::fs::create_dir_all);
-        let _ = std::fs::write(&self.path, "");
-    }
 }
 
 /// Settings, and what trees get, that come in with an agent's branch are not in force when they arrive.

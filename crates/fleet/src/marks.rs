@@ -38,7 +38,7 @@ fn mark(spec: &specs::Spec, story: &specs::Loaded) -> Option<Mark> {
 
 /// The mark of the story that a task takes back, or brings again by taking that back.
 pub fn undone_by(world: &World, task: &Task) -> Option<Mark> {
-    let undone = world.task(task.undoes.as_ref()?)?;
+    let undone = world.task(task.origin.undoes.as_ref()?)?;
     of(world, undone).or_else(|| undone_by(world, undone))
 }
 

@@ -9,7 +9,7 @@ use kernel::effect::Prompt;
 use kernel::rooms::Seated;
 use kernel::world::{Run, SentBack, Task};
 
-use super::gate;
+use super::test_runs;
 use machines::names::AgentName;
 use machines::task::{PLAN_BULLETS_MAX, PLAN_BULLETS_MIN, PlanSource};
 use project::prompts::{Kind, Prompts, Variables};
@@ -25,8 +25,8 @@ pub fn prompt_now(
     main: &str,
     root: &Path,
 ) -> Option<String> {
-    let notes: Vec<String> = task.notes.iter().map(ToString::to_string).collect();
-    let output = match &task.sent_back {
+    let notes: Vec<String> = task.work.notes.iter().map(ToString::to_string).collect();
+    let output = match &task.gate.sent_back {
         Some(SentBack::Gate(output) | SentBack::Landing(output)) => output.clone(),
         None => String::new(),
     };
@@ -34,7 +34,7 @@ pub fn prompt_now(
     let worker = world.worker_of(&task.id).map_or("", |worker| worker.name.as_str());
     let agent = world.run_of(&task.id).map_or(&settings.fleet.agent, |run| &run.agent);
     let plan = plan_wanted(settings, task, agent);
-    Some(prompt(prompts, task, worker, &asked, main, gate::test_command(settings, root), plan))
+    Some(prompt(prompts, task, worker, &asked, main, test_runs::test_command(settings, root), plan))
 }
 
 /// The text of a prompt, by its template.
@@ -55,7 +55,7 @@ pub fn prompt(
         acceptance: acceptance.unwrap_or_default(),
         plan: task.machine.work_plan.as_ref().map(|plan| plan.bullets.to_vec()).unwrap_or_default(),
         worker: worker.to_owned(),
-        branch: task.place.as_ref().map(|place| place.branch.clone()).unwrap_or_default(),
+        branch: task.work.place.as_ref().map(|place| place.branch.clone()).unwrap_or_default(),
         main: main.to_owned(),
         test: test.unwrap_or_default(),
         ..Variables::default()

@@ -62,7 +62,7 @@ async fn found(shared: &Arc<Shared>, world: &World, name: &WorkerName) -> Result
     let worker = world.worker(name).expect("it is of this World");
     let id = worker.machine.task.clone().expect("only those with a task are looked at");
     let task = world.task(&id).expect("a worker's task is of this World");
-    let place = task.place.clone();
+    let place = task.work.place.clone();
     let tree = match place {
         None => TreeFound::Missing,
         Some(place) => {

@@ -71,7 +71,7 @@ pub fn prompt(prompts: &Prompts, world: &World, request: &Request, seen: &Seen) 
 
 /// How the tests of the work stand.
 fn tested(task: &Task, seen: &Seen) -> String {
-    match (&task.test_output, &task.handed_in_by, &seen.test) {
+    match (&task.gate.test_output, &task.review.handed_in_by, &seen.test) {
         (Some(output), ..) => harmless(output),
         (None, Some(by), _) => format!("{by} handed it in; no tests of it were run here yet"),
         (None, None, Some(test)) => format!("`{test}` passed on this commit"),

@@ -60,7 +60,7 @@ pub fn prompt(prompts: &Prompts, world: &World, room: &Channel, turn: &Turn) -> 
         task: task.map(|task| task.id.to_string()).unwrap_or_default(),
         title: task.map(|task| harmless(&task.title)).unwrap_or_default(),
         branch: task
-            .and_then(|task| task.place.as_ref())
+            .and_then(|task| task.work.place.as_ref())
             .map(|place| place.branch.clone())
             .unwrap_or_default(),
         ..Variables::default()

@@ -234,7 +234,7 @@ pub async fn write(
             if !world.effects.contains_key(&effect) {
                 return Ok(Written::Left(None));
             }
-            let landed = world.task(&task).is_some_and(|task| task.landed.is_some());
+            let landed = world.task(&task).is_some_and(|task| task.landing.landed.is_some());
             write_file(files, Some(&host.repository), &ticket, status, note.as_deref(), landed)
         })
         .await;
@@ -458,7 +458,7 @@ pub fn write_alone(handle: &log::owner::Handle, layout: &Layout) -> Result<(), R
             continue;
         };
         let kernel::Effect::WriteTicket { task, ticket, status, note } = effect.as_ref() else { continue };
-        let landed = world.task(task).is_some_and(|task| task.landed.is_some());
+        let landed = world.task(task).is_some_and(|task| task.landing.landed.is_some());
         let written = match &host.files {
             Some(files) => write_file(files, Some(&repository), ticket, *status, note.as_deref(), landed),
             None => Ok(Written::Left(None)),

@@ -67,10 +67,10 @@ fn pack_away(repository: &Repository, world: &World, age: Duration) -> Result<()
     for (id, at) in repository.shown_tasks()? {
         let Some(task) = world.task(&id) else { continue };
         // An effect of the past may still want the branch.
-        if at > oldest || !is_over(world, &id) || !task.unfinished.is_empty() {
+        if at > oldest || !is_over(world, &id) || !task.work.unfinished.is_empty() {
             continue;
         }
-        let branch = task.place.as_ref().map(|place| place.branch.as_str());
+        let branch = task.work.place.as_ref().map(|place| place.branch.as_str());
         repository.pack_away(&id, branch)?;
     }
     Ok(())

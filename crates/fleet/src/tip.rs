@@ -11,7 +11,7 @@ use git::{GitError, Oid, Published};
 /// Brings what stands in the task's tree to us and publishes it. `None`: there is no tree.
 pub async fn bring_in(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<SmolStr>, GitError> {
     let world = shared.world();
-    let Some(place) = world.task(task).and_then(|task| task.place.clone()) else { return Ok(None) };
+    let Some(place) = world.task(task).and_then(|task| task.work.place.clone()) else { return Ok(None) };
     if !shared.tree(&place.tree)?.exists() {
         return Ok(None);
     }
@@ -40,7 +40,7 @@ pub async fn bring_in(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<Smol
 
 /// All that stands in the task's tree, committed or not, as one name. `None`: there is no tree, or it cannot be read.
 pub async fn state_of_tree(shared: &Arc<Shared>, task: &TaskId, tip: &SmolStr) -> Option<SmolStr> {
-    let place = shared.world().task(task)?.place.clone()?;
+    let place = shared.world().task(task)?.work.place.clone()?;
     let (repository, of, tip) = (shared.repository.clone(), task.clone(), Oid::new(tip)?);
     let (tip, state) = shared
         .blocking(move || {

@@ -159,7 +159,7 @@ impl<'c> Draft<'c> {
         let mut machine = self.world.judged(task, event.sender());
         let cost = task::CostSummary {
             total_cost: task.spend.cost,
-            run_count: task.runs,
+            run_count: task.work.runs,
             token_count: task.spend.input_tokens + task.spend.output_tokens,
         };
         let Advanced { taken, effects } = advance(&mut machine, &event, None)?;
@@ -329,7 +329,7 @@ impl<'c> Draft<'c> {
     fn facts_for(&self, run: &Run) -> Option<run::TaskFacts> {
         let task = self.world.task(&run.task)?;
         let assigned = task.machine.assignee_ids.iter().any(|id| id == run.agent.as_str());
-        let leased = task.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
+        let leased = task.work.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
         Some(run::TaskFacts {
             id: SmolStr::new(task.id.as_str()),
             status: task.status(),
@@ -337,7 +337,7 @@ impl<'c> Draft<'c> {
             // An agent outside has no session of ours: its run is its session.
             session: match run.holder {
                 Holder::Outside(_) => Some(SmolStr::new(run.id.as_str())),
-                Holder::Worker(_) => task.place.as_ref().map(|place| place.session.clone()),
+                Holder::Worker(_) => task.work.place.as_ref().map(|place| place.session.clone()),
             },
         })
     }

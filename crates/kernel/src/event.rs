@@ -45,21 +45,7 @@ macro_rules! events {
             }
         )*
 
-        impl Charged {
-    /// Whose prices it is compared with.
-    pub fn tariff(&self) -> Tariff {
-        Tariff::of(&self.agent, self.model.as_ref())
-    }
-}
-
-impl SentBackTo {
-    /// Why, also where a record of before says so only in its text.
-    pub fn red_by(&self) -> RedBy {
-        crate::old_records::sent_back_by(self)
-    }
-}
-
-impl Event {
+        impl Event {
             pub const KINDS: &'static [&'static str] = &[$($kind),*];
 
             pub fn kind(&self) -> &'static str {
@@ -69,6 +55,14 @@ impl Event {
             /// The stream that the event belongs to: `task/c-1`, `worker/A`, `run/c-1.1`, …
             pub fn stream(&self) -> String {
                 match self { $(Event::$name(event) => { let stream: fn(&$name) -> String = $stream; stream(event) })* }
+            }
+
+            /// Hands the event to the `impl` that is for it.
+            pub(crate) fn fold_into<W>(&self, world: &mut W) -> Result<(), String>
+            where
+                $(W: Fold<$name>),*
+            {
+                match self { $(Event::$name(event) => Fold::<$name>::fold(world, event)),* }
             }
 
             /// The event as the log stores it.
@@ -92,6 +86,19 @@ impl Event {
     };
 }
 
+/// What one event changes. Whoever folds a log has one of these for every event, or it does not compile.
+pub(crate) trait Fold<E> {
+    /// An error says why the event does not follow from those before it.
+    fn fold(&mut self, event: &E) -> Result<(), String>;
+}
+
+impl SentBackTo {
+    /// Why, also where a record of before says so only in its text.
+    pub fn red_by(&self) -> RedBy {
+        crate::old_records::sent_back_by(self)
+    }
+}
+
 /// Why a stored event cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadEvent {
@@ -109,6 +116,13 @@ impl std::fmt::Display for BadEvent {
 }
 
 impl std::error::Error for BadEvent {}
+
+impl Charged {
+    /// Whose prices it is compared with.
+    pub fn tariff(&self) -> Tariff {
+        Tariff::of(&self.agent, self.model.as_ref())
+    }
+}
 
 fn of_task(id: &TaskId) -> String {
     format!("task/{id}")
@@ -228,7 +242,7 @@ events! {
     PlaceGiven = "place_given" { id: TaskId, tree: String, branch: String, session: SmolStr } in |e| of_task(&e.id);
     SessionUsed = "session_used" { id: TaskId } in |e| of_task(&e.id);
     SessionRenewed = "session_renewed" { id: TaskId, session: SmolStr } in |e| of_task(&e.id);
- TreeStands = "tree_stands" { id: TaskId, stands: bool } in |e| of_task(&e.id);
+    TreeStands = "tree_stands" { id: TaskId, stands: bool } in |e| of_task(&e.id);
     TipMoved = "tip_moved" { id: TaskId, tip: SmolStr } in |e| of_task(&e.id);
     /// The next step is told this.
     NoteLeft = "note_left" { id: TaskId, note: SmolStr } in |e| of_task(&e.id);

@@ -65,74 +65,14 @@ fn kept_before<'w>(
     key: &SmolStr,
     fingerprint: u64,
 ) -> Option<&'w crate::world::IdempotentAnswer> {
-    let kept = world.kept.get(&(subject(&command.ask), key.clone()))?;
+    let kept = world.kept.get(&(format_smolstr!("{}", command.ask.scope()), key.clone()))?;
     let done = matches!(kept.answer, Answer::Done(_)) && kept.fingerprint == fingerprint;
     (done && command.actor.is_human()).then_some(&**kept)
 }
 
 /// A key belongs to its caller and to the task that it was used on; without one, to the kind of request.
 pub fn scope(command: &Command) -> SmolStr {
-    format_smolstr!("{} {}", subject(&command.ask), command.actor)
-}
-
-fn subject(ask: &Ask) -> SmolStr {
-    match ask {
-        Ask::MoveTask { id, .. }
-        | Ask::EditTask { id, .. }
-        | Ask::Comment { id, .. }
-        | Ask::AddDependency { id, .. }
-        | Ask::RemoveDependency { id, .. }
-        | Ask::Approve { id, .. }
-        | Ask::RetryTask { id }
-        | Ask::RestartTask { id, .. }
-        | Ask::UndoTask { id, .. }
-        | Ask::OpenRun { task: id, .. }
-        | Ask::StartRun { task: id, .. }
-        | Ask::Assign { task: id, .. } => SmolStr::new(id.as_str()),
-        Ask::AddTask(_)
-        | Ask::AcceptTask { .. }
-        | Ask::RequestChanges { .. }
-        | Ask::Decide { .. }
-        | Ask::SeeTicket(_)
-        | Ask::MissTicket { .. }
-        | Ask::StartFleet { .. }
-        | Ask::StopFleet
-        | Ask::Spawn { .. }
-        | Ask::Kill { .. }
-        | Ask::Retry { .. }
-        | Ask::Cleanup { .. }
-        | Ask::Clean { .. }
-        | Ask::Recover { .. }
-        | Ask::RunEvent { .. }
-        | Ask::Presence { .. }
-        | Ask::SwitchAgent { .. }
-        | Ask::SubmitPlan { .. }
-        | Ask::ClaimDone { .. }
-        | Ask::AskApproval { .. }
-        | Ask::MakeRequest { .. }
-        | Ask::AnswerRequest { .. }
-        | Ask::AbandonRequest { .. }
-        | Ask::SubmitSpec(_)
-        | Ask::ArchitectAnswers { .. }
-        | Ask::RecoverArchitect
-        | Ask::ReceiveAnswer { .. }
-        | Ask::Configure { .. }
-        | Ask::SeeDisk { .. }
-        | Ask::TestMain
-        | Ask::SeeMain { .. }
-        | Ask::MakeChannel { .. }
-        | Ask::CloseChannel { .. }
-        | Ask::AddMember { .. }
-        | Ask::RemoveMember { .. }
-        | Ask::TurnEvent { .. }
-        | Ask::Post { .. }
-        | Ask::Hear { .. }
-        | Ask::TakeTurn { .. }
-        | Ask::DecideInRoom { .. }
-        | Ask::WasAway { .. }
-        | Ask::ArchitectEvent { .. }
-        | Ask::Outcome(_) => SmolStr::new_static("project"),
-    }
+    format_smolstr!("{} {}", command.ask.scope(), command.actor)
 }
 
 fn fingerprint(ask: &Ask) -> u64 {

@@ -270,7 +270,7 @@ impl Check<'_> {
             self.that(Invariant::LeaseIsMutual, leased == (state != Stuck), || {
                 format!(
                     "worker `{name}` is {state}, and the lease of `{id}` is {:?}",
-                    world.task(id).map(|t| &t.lease)
+                    world.task(id).map(|t| &t.work.lease)
                 )
             });
         }
@@ -281,9 +281,9 @@ impl Check<'_> {
                 || run.is_suspended()
                 || run.question.is_some()
                 || world.open_question(&run.id).is_some()
-                || !task.unfinished.is_empty()
+                || !task.work.unfinished.is_empty()
                 || !world.main_is_green()
-                || task.in_doubt.is_some()
+                || task.gate.in_doubt.is_some()
                 || world.timers.contains_key(&Timer::Backoff { worker: worker.name.clone() });
             self.that(Invariant::NothingSleeps, moves || worker.machine.status == Stuck, || {
                 format!(
@@ -308,7 +308,7 @@ impl Check<'_> {
         let coming = under_way.is_some() || world.landing.is_some() || !world.fleet_running;
         let known = world.main_is_known() || world.claimable.is_empty();
         self.that(Invariant::MainIsTested, coming || known, || "tasks wait and nobody tests main".to_owned());
-        for task in world.tasks.values().filter(|task| task.in_doubt.is_some()) {
+        for task in world.tasks.values().filter(|task| task.gate.in_doubt.is_some()) {
             let settled = world.main_is_known() && !world.main.again && under_way.is_none();
             self.that(Invariant::MainIsTested, !settled, || {
                 format!("`{}` is in doubt and nobody tests main", task.id)
@@ -323,7 +323,7 @@ impl Check<'_> {
         for task in world.tasks.values() {
             let (id, status) = (&task.id, task.status());
             let closed = status.is_final();
-            if let Some(lease) = &task.lease {
+            if let Some(lease) = &task.work.lease {
                 let mutual = match &lease.holder {
                     Holder::Worker(name) => {
                         if let Some(other) = holders.insert(name.as_str(), id) {
@@ -339,7 +339,7 @@ impl Check<'_> {
                     format!("`{id}` is held by {:?}, which does not have it", lease.holder)
                 });
             }
-            if let Some(place) = task.place.as_ref().filter(|_| !closed) {
+            if let Some(place) = task.work.place.as_ref().filter(|_| !closed) {
                 for part in [&place.tree, &place.branch] {
                     if let Some(other) = places.insert(part, id) {
                         self.that(Invariant::TreesApart, false, || {
@@ -350,20 +350,20 @@ impl Check<'_> {
             }
             self.that(
                 Invariant::DoneIsLanded,
-                !(status == Status::Done && task.has_code()) || task.landed.is_some(),
+                !(status == Status::Done && task.has_code()) || task.landing.landed.is_some(),
                 || format!("`{id}` is DONE with code and has not landed"),
             );
             let run_open = world.run_of(id).is_some_and(|run| run.is_open() || run.is_suspended());
-            let in_queue = task.queued.is_some() || task.held_up.is_some();
-            let engaged = task.lease.is_some()
+            let in_queue = task.landing.queued.is_some() || task.landing.held_up.is_some();
+            let engaged = task.work.lease.is_some()
                 || run_open
                 || in_queue
                 || task.approval.is_some()
-                || task.gate.is_some();
+                || task.gate.alone.is_some();
             self.that(Invariant::FinalIsLeftAlone, !(closed && engaged), || {
                 format!(
                     "`{id}` is {status}: lease {:?}, open run {run_open}, question {:?}",
-                    task.lease, task.approval
+                    task.work.lease, task.approval
                 )
             });
             let open = task.approval.as_ref().and_then(|approval| world.approvals.get(approval));
@@ -373,28 +373,33 @@ impl Check<'_> {
             });
             let landing = world.landing.as_ref().is_some_and(|landing| landing.task == *id);
             // A service that it waits for is asked as long as one is away.
-            let service = task.waits_for.is_none() || world.health.values().any(|health| !health.healthy);
+            let service =
+                task.work.waits_for.is_none() || world.health.values().any(|health| !health.healthy);
             let out = match status {
                 Status::Done | Status::Canceled => true,
-                Status::Review => task.approved.is_none() || in_queue || landing,
+                Status::Review => task.review.approved.is_none() || in_queue || landing,
                 Status::Blocked => task.machine.block_reason.is_some(),
                 Status::NeedsApproval => waits,
                 Status::Inbox | Status::Assigned | Status::InProgress => service,
             };
             self.that(Invariant::WayOut, out, || {
-                format!("`{id}` is {status} and waits for {:?}", task.waits_for)
+                format!("`{id}` is {status} and waits for {:?}", task.work.waits_for)
             });
             let untouched = matches!(status, Status::Inbox | Status::Canceled)
-                && task.lease.is_none()
-                && task.run.is_none();
+                && task.work.lease.is_none()
+                && task.work.run.is_none();
             self.that(Invariant::ProposalsWait, untouched || !task.is_waiting_proposal(), || {
                 format!("`{id}` is {status} and nobody has accepted it")
             });
-            let known = task.unfinished.iter().all(|effect| world.effects.contains_key(effect));
-            let waiting = task.afterwards.is_empty() || !task.unfinished.is_empty();
-            let gate = task.gate.as_ref().is_none_or(|effect| world.effects.contains_key(effect));
+            let known = task.work.unfinished.iter().all(|effect| world.effects.contains_key(effect));
+            let waiting = task.work.afterwards.is_empty() || !task.work.unfinished.is_empty();
+            let gate = task.gate.alone.as_ref().is_none_or(|effect| world.effects.contains_key(effect));
             self.that(Invariant::PastIsKnown, known && waiting && gate, || {
-                format!("`{id}`: unfinished {:?}, afterwards {}", task.unfinished, task.afterwards.len())
+                format!(
+                    "`{id}`: unfinished {:?}, afterwards {}",
+                    task.work.unfinished,
+                    task.work.afterwards.len()
+                )
             });
         }
     }
@@ -403,8 +408,8 @@ impl Check<'_> {
         let world = self.world;
         for run in world.runs.values() {
             let held = world.task(&run.task).is_some_and(|task| {
-                task.run.as_ref() == Some(&run.id)
-                    && task.lease.as_ref().is_some_and(|lease| lease.holder == run.holder)
+                task.work.run.as_ref() == Some(&run.id)
+                    && task.work.lease.as_ref().is_some_and(|lease| lease.holder == run.holder)
             });
             self.that(Invariant::LiveRunIsHeld, !run.is_live() || held, || {
                 format!("run `{}` is {} and nobody holds `{}`", run.id, run.machine.name(), run.task)
@@ -466,8 +471,8 @@ impl Check<'_> {
             }
         }
         for task in world.tasks.values() {
-            needed.extend(task.held_up.as_ref().map(|_| Timer::Checkout { task: task.id.clone() }));
-            if let Some(Holder::Outside(_)) = task.lease.as_ref().map(|lease| &lease.holder) {
+            needed.extend(task.landing.held_up.as_ref().map(|_| Timer::Checkout { task: task.id.clone() }));
+            if let Some(Holder::Outside(_)) = task.work.lease.as_ref().map(|lease| &lease.holder) {
                 needed.insert(Timer::OutsideLease { task: task.id.clone() });
             }
         }
@@ -480,7 +485,7 @@ impl Check<'_> {
             let backs_off = worker.machine.status == worker::State::Working && in_error;
             // One that came due while the fleet was stopped, the past under way or a question open is taken up after that.
             let can_go_on =
-                world.fleet_running && task.unfinished.is_empty() && world.main_is_green() && !asks;
+                world.fleet_running && task.work.unfinished.is_empty() && world.main_is_green() && !asks;
             if backs_off && (can_go_on || world.timers.contains_key(&timer)) {
                 needed.insert(timer);
             }
@@ -567,16 +572,17 @@ impl Check<'_> {
     fn queue(&mut self) {
         let world = self.world;
         let approved = |task: &Task| {
-            let tip = task.place.as_ref().and_then(|place| place.tip.clone());
+            let tip = task.work.place.as_ref().and_then(|place| place.tip.clone());
             task.status() == Status::Review
                 && task.conflict().is_none()
-                && task.approved.as_ref().is_some_and(|approved| approved.tip == tip)
+                && task.review.approved.as_ref().is_some_and(|approved| approved.tip == tip)
         };
         for (key, id) in &world.queue {
-            let agrees = world.task(id).is_some_and(|task| task.queued == Some(*key) && approved(task));
+            let agrees =
+                world.task(id).is_some_and(|task| task.landing.queued == Some(*key) && approved(task));
             self.that(Invariant::QueueAgrees, agrees, || format!("`{id}` is queued"));
         }
-        let queued = world.tasks.values().filter(|task| task.queued.is_some()).count();
+        let queued = world.tasks.values().filter(|task| task.landing.queued.is_some()).count();
         self.that(Invariant::QueueAgrees, queued == world.queue.len(), || {
             format!("{queued} tasks say that they are queued")
         });

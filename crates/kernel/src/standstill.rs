@@ -73,7 +73,7 @@ pub fn is_at_work(world: &World) -> bool {
         }
         Effect::StartReply { seat, .. } => !is_probe(world, &Probe::Seat(seat.clone())),
         Effect::TestMerge { task, .. } | Effect::MoveMain { task, .. } => {
-            world.task(task).is_none_or(|task| task.tried_again.is_none())
+            world.task(task).is_none_or(|task| task.landing.tried_again.is_none())
         }
         _ => true,
     })

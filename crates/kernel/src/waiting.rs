@@ -73,7 +73,7 @@ kinds! {
     CheckoutInTheWay = "checkout_in_the_way", Warning, Always, Task(checkout_in_the_way);
     /// Approved work waits for its pull request to be merged, or opened.
     PullRequest = "pull_request", Info, Always, Task(pull_request);
-    /// adjutant.toml came in with an agent's branch, or is gone; the settings of before are in force.
+    /// adjutant.toml came in with an agent's branch, or is gone; the previous settings stay in force.
     UntrustedSettings = "untrusted_settings", Urgent, Never, Project(untrusted_settings);
     FullDisk = "full_disk", Urgent, WithTasks, Project(full_disk);
     /// A service does not answer; it is tried again without anybody.
@@ -281,11 +281,11 @@ fn untrusted_settings(kind: Kind, sight: &Sight) -> Vec<Waiting> {
 fn settings(kind: Kind, untrusted: &UntrustedSettings) -> Waiting {
     let (text, options) = match untrusted.gone {
         true => (
-            "adjutant.toml is gone; the settings of before are in force",
+            "adjutant.toml is gone; the previous settings stay in force",
             vec![Choice::ShowSettings, Choice::ForgetSettings],
         ),
         false => (
-            "adjutant.toml came in with an agent's branch and is not trusted; the settings of before are in force",
+            "adjutant.toml came in with an agent's branch and is not trusted; the previous settings stay in force",
             vec![Choice::TrustSettings, Choice::ShowSettings],
         ),
     };
@@ -307,8 +307,9 @@ fn include(kind: Kind, untrusted: &UntrustedInclude) -> Waiting {
         since: untrusted.since,
         blocks: Vec::new(),
         who: Decider::Person,
-        text: ".worktreeinclude came in with an agent's branch and is not trusted; trees get the files of before"
-            .to_owned(),
+        text:
+            ".worktreeinclude came in with an agent's branch and is not trusted; trees get the previous files"
+                .to_owned(),
         options: vec![Choice::TrustSettings],
     }
 }
@@ -330,7 +331,7 @@ fn main_tests(kind: Kind, sight: &Sight) -> Vec<Waiting> {
 
 fn full_disk(kind: Kind, sight: &Sight) -> Vec<Waiting> {
     let world = sight.world;
-    let not_taken = |task: &Task| task.lease.is_none();
+    let not_taken = |task: &Task| task.work.lease.is_none();
     let item = world.disk_full.as_ref().map(|found| Waiting {
         kind,
         about: About::default(),
@@ -556,7 +557,7 @@ fn disabled_agents(kind: Kind, sight: &Sight) -> Vec<Waiting> {
 
 fn agent_disabled(kind: Kind, world: &World, agent: &AgentName, disabled: &Disabled) -> Option<Waiting> {
     let fleet = &world.config.fleet.agent;
-    let wants = |task: &Task| task.lease.is_none() && world.agent_needed(task).unwrap_or(fleet) == agent;
+    let wants = |task: &Task| task.work.lease.is_none() && world.agent_needed(task).unwrap_or(fleet) == agent;
     let blocks = held_up(world, to_be_worked_on(world, wants));
     let architect = world.config.architect.as_ref().is_some_and(|architect| architect.agent == *agent);
     let asked = architect && !world.architect_queue.is_empty();
@@ -713,13 +714,13 @@ fn is_with_architect(world: &World, task: &Task) -> bool {
 }
 
 fn review(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
-    let waits = task.status() == Status::Review && task.approved.is_none();
+    let waits = task.status() == Status::Review && task.review.approved.is_none();
     if !waits || is_with_architect(world, task) {
         return Vec::new();
     }
     let (id, title) = (&task.id, first_line(&task.title));
     let conflict = task.conflict().map(|conflict| conflict.words(&world.config.main));
-    let text = match (&conflict, &task.needs_person) {
+    let text = match (&conflict, &task.gate.needs_person) {
         (Some(conflict), _) => format!("{id} {conflict}: {title}"),
         (None, Some(reason)) => format!("{id} needs review, {}: {title}", reason.text()),
         (None, None) => format!("{id} is ready: {title}"),
@@ -746,7 +747,7 @@ fn review(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
 
 /// What keeps approved work from landing.
 fn in_the_way(task: &Task) -> Option<(&HeldUp, String)> {
-    let approved = task.status() == Status::Review && task.approved.is_some();
+    let approved = task.status() == Status::Review && task.review.approved.is_some();
     let found = task.in_the_way().filter(|_| approved)?;
     Some((found, format!("{} waits to land: {}", task.id, task.words_for(found))))
 }
@@ -754,7 +755,7 @@ fn in_the_way(task: &Task) -> Option<(&HeldUp, String)> {
 fn checkout_in_the_way(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
     let Some((HeldUp::Checkout { .. }, text)) = in_the_way(task) else { return Vec::new() };
     let options = vec![Choice::ExplainTask { task: task.id.clone() }, Choice::ClearCheckout];
-    vec![Waiting { since: task.held_up_since, ..item(world, task, kind, text, options) }]
+    vec![Waiting { since: task.landing.held_up_since, ..item(world, task, kind, text, options) }]
 }
 
 fn pull_request(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
@@ -762,7 +763,7 @@ fn pull_request(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
     let since = match found {
         HeldUp::Checkout { .. } => return Vec::new(),
         HeldUp::PullRequest { since } => Some(*since),
-        HeldUp::Remote { .. } => task.held_up_since,
+        HeldUp::Remote { .. } => task.landing.held_up_since,
     };
     let of = || task.id.clone();
     let options = vec![
@@ -881,7 +882,7 @@ fn dead_dependency(kind: Kind, world: &World, task: &Task, on: &TaskId) -> Optio
 fn agent_missing(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
     let known = |name: &str| world.config.agents.keys().any(|agent| agent.as_str() == name);
     let missing = match (&task.agent, task.status()) {
-        _ if task.lease.is_some() || !is_to_do(task) => return Vec::new(),
+        _ if task.work.lease.is_some() || !is_to_do(task) => return Vec::new(),
         (Some(wanted), _) if !known(wanted.as_str()) => format!("wants agent `{wanted}`"),
         (None, Status::Assigned) => {
             let assigned = &task.machine.assignee_ids;
@@ -904,7 +905,7 @@ fn denied_budgets(kind: Kind, sight: &Sight) -> Vec<Waiting> {
     let world = sight.world;
     let day = crate::world::day_of(sight.now);
     let fleet = &world.config.fleet.agent;
-    let tasks = || world.tasks.values().filter(|task| !task.is_final() && task.lease.is_none());
+    let tasks = || world.tasks.values().filter(|task| !task.is_final() && task.work.lease.is_none());
     let wanted: BTreeSet<&AgentName> =
         tasks().map(|task| world.agent_needed(task).unwrap_or(fleet)).collect();
     let of_agent = |agent: &&AgentName| {
@@ -931,7 +932,7 @@ fn proposal(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
         return Vec::new();
     }
     let (id, title) = (&task.id, first_line(&task.title));
-    let by = task.proposed.as_ref().map(why::proposed_by).unwrap_or_default();
+    let by = task.origin.proposed.as_ref().map(why::proposed_by).unwrap_or_default();
     let options =
         vec![Choice::AcceptProposal { task: id.clone() }, Choice::RefuseProposal { task: id.clone() }];
     let text = format!("{id} is {by}: {title}");
@@ -941,12 +942,12 @@ fn proposal(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
 
 fn ticket_gone(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
     let gone = || world.ticket_of(task).is_some_and(|ticket| ticket.gone.is_some());
-    let is_missed = is_to_do(task) && task.lease.is_none() && gone();
+    let is_missed = is_to_do(task) && task.work.lease.is_none() && gone();
     if !is_missed && !is_blocked_by_ticket(world, task) {
         return Vec::new();
     }
     let id = || task.id.clone();
-    let ticket = task.ticket.as_deref().unwrap_or_default();
+    let ticket = task.origin.ticket.as_deref().unwrap_or_default();
     let text = format!("{} waits for the file of ticket {ticket}, which is gone: put it back", task.id);
     let options = vec![Choice::ExplainTask { task: id() }, Choice::CancelTask { task: id() }];
     let told = task.comments.iter().rev().find(|said| said.is(CommentKind::Ticket));

@@ -188,7 +188,7 @@ pub(crate) fn approver_lacks(world: &World, task: &Task, agent: &AgentName) -> O
     if judged.may_approve(&sender) {
         return None;
     }
-    Some(match &task.needs_person {
+    Some(match &task.gate.needs_person {
         Some(reason) => format!("a person must look at it: {}", reason.text()),
         None if judged.facts.own_work => {
             format!("`{agent}` worked on it, and an agent never approves its own work")
@@ -281,7 +281,7 @@ pub fn duration(millis: Millis) -> String {
 }
 
 fn held_by(world: &World, task: &Task, agent: &AgentName) -> bool {
-    match task.lease.as_ref().map(|lease| &lease.holder) {
+    match task.work.lease.as_ref().map(|lease| &lease.holder) {
         Some(Holder::Worker(name)) => world.worker(name).is_some_and(|worker| worker.agent == *agent),
         Some(Holder::Outside(name)) => name == agent,
         None => false,
@@ -358,8 +358,8 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
         ),
         guard(
             Condition::NoLease,
-            task.lease.is_none(),
-            match task.lease.as_ref().map(|lease| &lease.holder) {
+            task.work.lease.is_none(),
+            match task.work.lease.as_ref().map(|lease| &lease.holder) {
                 Some(Holder::Worker(name)) => format!("worker `{name}` has it"),
                 Some(Holder::Outside(name)) => format!("agent `{name}` has it, outside"),
                 None => "nobody has it".to_owned(),
@@ -369,14 +369,14 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
         own_agent(world, task, agent),
         guard(
             Condition::ServiceBack,
-            task.waits_for.is_none(),
-            task.waits_for.as_ref().map_or("it waits for none".to_owned(), |service| {
+            task.work.waits_for.is_none(),
+            task.work.waits_for.as_ref().map_or("it waits for none".to_owned(), |service| {
                 format!("it waits for {}", service_words(service))
             }),
         ),
     ];
     guards.extend(agent_configured(world, task));
-    guards.extend(task.proposed.as_ref().map(|proposed| accepted(task, proposed)));
+    guards.extend(task.origin.proposed.as_ref().map(|proposed| accepted(task, proposed)));
     if let Some(ticket) = world.ticket_of(task).filter(|_| !task.is_final()) {
         guards.extend(ticket_guards(task, ticket));
     }
@@ -398,7 +398,7 @@ pub fn task_guards(world: &World, task: &Task, agent: &AgentName) -> Vec<Guard> 
             ));
         }
     }
-    let run = task.run.as_ref().and_then(|run| world.run(run)).filter(|run| run.is_open());
+    let run = task.work.run.as_ref().and_then(|run| world.run(run)).filter(|run| run.is_open());
     guards.extend(budget::own_rooms(world, task, run).iter().map(|room| money(world, room, agent)));
     guards
 }
@@ -502,9 +502,9 @@ fn ticket_guards(task: &Task, ticket: &Ticket) -> Vec<Guard> {
 fn nothing_unfinished(task: &Task) -> Guard {
     guard(
         Condition::NothingUnfinished,
-        task.unfinished.is_empty() && task.gate.is_none(),
-        match task.unfinished.len() {
-            _ if task.gate.is_some() => "its gate is running".to_owned(),
+        task.work.unfinished.is_empty() && task.gate.alone.is_none(),
+        match task.work.unfinished.len() {
+            _ if task.gate.alone.is_some() => "its gate is running".to_owned(),
             0 => "nothing from before is under way".to_owned(),
             count => {
                 format!("{count} from before under way, such as saving its work; a running fleet ends it")
@@ -560,7 +560,7 @@ pub(crate) fn assign_blocker(world: &World, task: &Task, agent: &AgentName, day:
 
 /// What went wrong last with a task that the system blocked, and what a test printed about it.
 fn last_words(world: &World, task: &Task) -> Option<(String, Option<String>)> {
-    let (text, printed) = match (task.machine.block_reason?, &task.sent_back) {
+    let (text, printed) = match (task.machine.block_reason?, &task.gate.sent_back) {
         (BlockReason::Landing | BlockReason::Stuck, Some(SentBack::Landing(output)))
         | (BlockReason::Stuck | BlockReason::Environment, Some(SentBack::Gate(output))) => {
             (output.clone(), true)
@@ -604,8 +604,9 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
     let mut guards = failing(world, id);
     match task.status() {
         Status::Done | Status::Canceled => {
-            let landed = task.landed.as_ref().map(|landed| format!("; it landed as {}", landed.merge));
-            let undo = task.landed.as_ref().map(|_| Choice::UndoTask { task: id.clone() });
+            let landed =
+                task.landing.landed.as_ref().map(|landed| format!("; it landed as {}", landed.merge));
+            let undo = task.landing.landed.as_ref().map(|_| Choice::UndoTask { task: id.clone() });
             let landed = landed.unwrap_or_default();
             let detail = format!("task.{}: nothing is left to do{landed}", task.status());
             guards.push(guard(Condition::Open, false, detail).next(undo))
@@ -632,13 +633,13 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
         }
         Status::Review => {
             guards.extend(conflict(world, task));
-            let asked = architect::review_of(world, task).filter(|_| task.approved.is_none());
+            let asked = architect::review_of(world, task).filter(|_| task.review.approved.is_none());
             let (at_architect, help) = asked.and_then(|asked| architect::stands(world, asked)).unzip();
             guards.push(
                 guard(
                     Condition::Approved,
-                    task.approved.is_some(),
-                    match (&task.approved, &task.needs_person, at_architect) {
+                    task.review.approved.is_some(),
+                    match (&task.review.approved, &task.gate.needs_person, at_architect) {
                         (Some(approved), ..) => format!("by {}", approved.by),
                         (None, Some(reason), _) => format!("a person must look at it ({})", reason.text()),
                         (None, None, Some(stands)) => stands,
@@ -649,14 +650,14 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
             );
             guards.push(fleet_running(world));
             guards.extend(main_tests(world).filter(|guard| !guard.holds));
-            let (condition, next) = match &task.held_up {
+            let (condition, next) = match &task.landing.held_up {
                 None | Some(HeldUp::Checkout { .. }) => (Condition::CheckoutFree, None),
                 Some(HeldUp::PullRequest { .. } | HeldUp::Remote { .. }) => {
                     (Condition::PullRequestMerged, Some(Choice::RetryLanding { task: id.clone() }))
                 }
             };
             let detail = task.held_up_by().unwrap_or_else(|| "nothing is in the way".to_owned());
-            guards.push(guard(condition, task.held_up.is_none(), detail).next(next));
+            guards.push(guard(condition, task.landing.held_up.is_none(), detail).next(next));
             let landing = world.landing.as_ref().is_some_and(|landing| landing.task == *id);
             guards.push(guard(
                 Condition::Landing,
@@ -666,12 +667,12 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
         }
         // What else would have to be so matters once somebody wants it.
         Status::Inbox if task.is_waiting_proposal() => {
-            guards.extend(task.proposed.as_ref().map(|proposed| accepted(task, proposed)));
+            guards.extend(task.origin.proposed.as_ref().map(|proposed| accepted(task, proposed)));
         }
         Status::Inbox | Status::Assigned | Status::InProgress => {
             guards.push(fleet_running(world));
             guards.extend(conflict(world, task));
-            if let Some(output) = task.test_output.as_ref().filter(|_| task.conflict().is_none()) {
+            if let Some(output) = task.gate.test_output.as_ref().filter(|_| task.conflict().is_none()) {
                 let detail = format!("the last run failed: {}; the agent is told", last_line(output));
                 guards.push(Guard {
                     output: Some(output.clone()),
@@ -685,11 +686,11 @@ pub fn of_task(world: &World, id: &TaskId, now: Millis) -> Option<Vec<Guard>> {
                 guards.extend(of_worker.into_iter().filter(|guard| !said_already(guard)));
                 return Some(guards);
             }
-            guards.push(match world.wanted_agent(task).filter(|_| task.lease.is_none()) {
+            guards.push(match world.wanted_agent(task).filter(|_| task.work.lease.is_none()) {
                 Some(wanted) => idle_of(world, wanted),
                 None => guard(
                     Condition::WorkerIdle,
-                    !world.idle.is_empty() || task.lease.is_some(),
+                    !world.idle.is_empty() || task.work.lease.is_some(),
                     idle_workers(world),
                 ),
             });
@@ -732,7 +733,7 @@ fn idle_of(world: &World, agent: &AgentName) -> Guard {
 pub fn way_in(world: &World, task: &Task, at_work: bool) -> Result<(), Refusal> {
     let (id, status) = (&task.id, task.status());
     let no_way_in = |why: String| Refusal::new(409, "NO_WAY_IN", why);
-    if task.is_final() || task.place.as_ref().is_none_or(|place| !place.ready) {
+    if task.is_final() || task.work.place.as_ref().is_none_or(|place| !place.ready) {
         return Err(match task.is_final() {
             true => no_way_in(format!("`{id}` is {status}, and its tree is gone"))
                 .next([Choice::ShowDiff { task: id.clone() }, Choice::ListSaved]),
@@ -749,8 +750,8 @@ pub fn way_in(world: &World, task: &Task, at_work: bool) -> Result<(), Refusal> 
         Some(crate::Effect::StartStep { .. }) => "its agent's step is running in its tree",
         Some(crate::Effect::RunGate { .. }) => "its tests are running in its tree",
         Some(_) => "its tree is being prepared",
-        None if task.gate.is_some() => "its tests are running in its tree",
-        None if !task.unfinished.is_empty() => "what ran in its tree is still being ended or saved",
+        None if task.gate.alone.is_some() => "its tests are running in its tree",
+        None if !task.work.unfinished.is_empty() => "what ran in its tree is still being ended or saved",
         None => return Ok(()),
     };
     let refused = no_way_in(format!("`{id}` is {status}: {what}"));

@@ -26,6 +26,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct World {
     /// Events applied so far.
     pub seq: u64,
@@ -126,7 +127,10 @@ pub type ClaimKey = (u8, u8, Millis, u64, TaskId);
 /// Priority, then arrival.
 pub type QueueKey = (u8, u64);
 
+/// A task and all that hangs on it. None of the five parts has a default: a snapshot of a World without them is
+/// passed over, and never read as one in which nothing had happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Task {
     pub id: TaskId,
     pub machine: task::Task,
@@ -137,32 +141,49 @@ pub struct Task {
     /// When its ticket was made, or when it was added.
     pub created_at: Millis,
     /// Since when it has the status that it has.
-    #[serde(default)]
     pub status_since: Option<Millis>,
     /// Counts up as tasks come to us.
     pub order: u64,
-    /// The ticket that it came from.
-    pub ticket: Option<SmolStr>,
-    /// The closed task that this one takes up again.
-    pub reopens: Option<TaskId>,
-    /// The first of several tries, of which this is another.
-    #[serde(default)]
-    pub try_of: Option<TaskId>,
-    /// The task whose landing this one takes back.
-    #[serde(default)]
-    pub undoes: Option<TaskId>,
     /// Whose workers are to do it, as a person said.
-    #[serde(default)]
     pub agent: Option<AgentName>,
-    /// Whom its ticket names: an agent of the settings, or somebody else, which means nothing here.
-    #[serde(default)]
-    pub ticket_assignee: Option<SmolStr>,
     pub plan: Option<Vec<String>>,
     /// Who gave the plan.
-    #[serde(default)]
     pub plan_source: Option<task::PlanSource>,
     pub depends_on: Vec<TaskId>,
     pub comments: Vector<Arc<Comment>>,
+    pub spend: Spend,
+    /// Added to the task's budget by approvals.
+    pub raised: Micros,
+    /// The question that NEEDS_APPROVAL waits for.
+    pub approval: Option<ApprovalId>,
+    pub origin: TaskOrigin,
+    pub work: TaskWork,
+    pub gate: TaskGate,
+    pub review: TaskReview,
+    pub landing: TaskLanding,
+}
+
+/// Where a task comes from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskOrigin {
+    pub ticket: Option<SmolStr>,
+    /// Whom its ticket names: an agent of the settings, or somebody else, which means nothing here.
+    pub ticket_assignee: Option<SmolStr>,
+    /// The closed task that this one takes up again.
+    pub reopens: Option<TaskId>,
+    /// The first of several tries, of which this is another.
+    pub try_of: Option<TaskId>,
+    /// The task whose landing this one takes back.
+    pub undoes: Option<TaskId>,
+    /// Which agent proposed it, where one did.
+    pub proposed: Option<Proposed>,
+}
+
+/// Who works on a task, where, and what the next step has to know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskWork {
     /// Who may work on it now. At most one.
     pub lease: Option<Lease>,
     /// How often a lease was given: the fencing number.
@@ -172,69 +193,68 @@ pub struct Task {
     pub run: Option<RunId>,
     pub runs: u32,
     pub lost_workers: u32,
-    /// Whether the gate has found the diff empty already.
-    pub empty_diffs: u32,
-    /// Why the policy may not approve it.
-    pub needs_person: Option<PersonNeeded>,
-    /// Who moved it to REVIEW, where it was not the gate: what was handed in is a claim.
-    #[serde(default)]
-    pub handed_in_by: Option<SmolStr>,
-    /// The tip that a reviewer asked to be changed.
-    #[serde(default)]
-    pub sent_back_tip: Option<SmolStr>,
-    /// Whether the gate found a change in the branch. Unknown until it has looked.
-    pub has_code: Option<bool>,
-    pub approved: Option<Approved>,
-    pub queued: Option<QueueKey>,
-    /// What its landing waits for.
-    #[serde(default)]
-    pub held_up: Option<HeldUp>,
-    /// Since when it waits for that.
-    #[serde(default)]
-    pub held_up_since: Option<Millis>,
-    /// What it waited for before it was tried again: whether that is out of the way, the try will tell.
-    #[serde(default)]
-    pub tried_again: Option<HeldUp>,
-    /// The pull request that offers its work, once one was opened. It outlives every approval.
-    #[serde(default)]
-    pub pull_request: Option<PullRequest>,
-    /// The last landing that failed.
-    #[serde(default)]
-    pub failed_landing: Option<FailedLanding>,
-    /// The commit that brought it into main.
-    pub landed: Option<Landed>,
-    pub spend: Spend,
-    /// Added to the task's budget by approvals.
-    pub raised: Micros,
     /// What the next step must be told.
     pub notes: Vector<SmolStr>,
-    /// What the gate or the landing sent back; it makes the next prompt.
-    pub sent_back: Option<SentBack>,
-    /// The last lines of the tests that failed last, until they pass.
-    #[serde(default)]
-    pub test_output: Option<String>,
-    /// A red gate that may not be the work's fault: main's tests are run before anybody is blamed.
-    #[serde(default)]
-    pub in_doubt: Option<InDoubt>,
-    /// The same of its merge: it is tested once more after them.
-    #[serde(default)]
-    pub landing_doubted: bool,
+    /// Calls that a person has allowed for the rest of the task.
+    pub allowed: Vector<Arc<AskedCall>>,
+    /// After an outage that lasted too long: not claimable until the service is back.
+    pub waits_for: Option<ServiceName>,
     /// Effects of the past that must end before anybody works on it again.
     pub unfinished: OrdSet<EffectId>,
     /// Asked as soon as nothing is unfinished.
     pub afterwards: Vector<Arc<Effect>>,
+}
+
+/// What the gate found in the work, and what it sent back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskGate {
     /// A gate that runs without a worker, after a person completed the run.
-    pub gate: Option<EffectId>,
-    /// The question that NEEDS_APPROVAL waits for.
-    pub approval: Option<ApprovalId>,
-    /// After an outage that lasted too long: not claimable until the service is back.
-    pub waits_for: Option<ServiceName>,
-    /// Calls that a person has allowed for the rest of the task.
-    #[serde(default)]
-    pub allowed: Vector<Arc<AskedCall>>,
-    /// Which agent proposed it, where one did.
-    #[serde(default)]
-    pub proposed: Option<Proposed>,
+    pub alone: Option<EffectId>,
+    /// Whether the gate has found the diff empty already.
+    pub empty_diffs: u32,
+    /// Whether the gate found a change in the branch. Unknown until it has looked.
+    pub has_code: Option<bool>,
+    /// Why the policy may not approve it.
+    pub needs_person: Option<PersonNeeded>,
+    /// What the gate or the landing sent back; it makes the next prompt.
+    pub sent_back: Option<SentBack>,
+    /// The last lines of the tests that failed last, until they pass.
+    pub test_output: Option<String>,
+    /// A red gate that may not be the work's fault: main's tests are run before anybody is blamed.
+    pub in_doubt: Option<InDoubt>,
+}
+
+/// Who handed the work in, and what was said of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskReview {
+    /// Who moved it to REVIEW, where it was not the gate: what was handed in is a claim.
+    pub handed_in_by: Option<SmolStr>,
+    /// The tip that a reviewer asked to be changed.
+    pub sent_back_tip: Option<SmolStr>,
+    pub approved: Option<Approved>,
+}
+
+/// How far a task's work is on its way into main. [`Landing`] is the one landing that is under way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskLanding {
+    pub queued: Option<QueueKey>,
+    /// What its landing waits for.
+    pub held_up: Option<HeldUp>,
+    /// Since when it waits for that.
+    pub held_up_since: Option<Millis>,
+    /// What it waited for before it was tried again: whether that is out of the way, the try will tell.
+    pub tried_again: Option<HeldUp>,
+    /// The pull request that offers its work, once one was opened. It outlives every approval.
+    pub pull_request: Option<PullRequest>,
+    /// The last landing that failed.
+    pub failed: Option<FailedLanding>,
+    /// Its merge was red, which may not be the work's fault: it is tested once more after main's tests.
+    pub doubted: bool,
+    /// The commit that brought it into main.
+    pub landed: Option<Landed>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -1043,7 +1063,7 @@ impl World {
     /// The agent that the task wants: the one that a person said, else its ticket's assignee where that is an agent.
     pub fn wanted_agent<'w>(&'w self, task: &'w Task) -> Option<&'w AgentName> {
         let of_ticket = || {
-            let assignee = task.ticket_assignee.as_ref()?;
+            let assignee = task.origin.ticket_assignee.as_ref()?;
             self.config.agents.keys().find(|agent| agent.as_str() == assignee)
         };
         task.agent.as_ref().or_else(of_ticket)
@@ -1074,7 +1094,7 @@ impl World {
 
     /// The worker that holds the task's lease.
     pub fn leaseholder(&self, task: &TaskId) -> Option<&Worker> {
-        match &self.task(task)?.lease.as_ref()?.holder {
+        match &self.task(task)?.work.lease.as_ref()?.holder {
             Holder::Worker(name) => self.worker(name),
             Holder::Outside(_) => None,
         }
@@ -1090,7 +1110,7 @@ impl World {
                 max_review_cycles: self.config.policy.max_review_cycles,
                 max_landing_rounds: self.config.policy.max_landing_rounds,
                 has_code: task.has_code(),
-                landed: task.landed.is_some(),
+                landed: task.landing.landed.is_some(),
                 needs_person: task.needs_a_person(),
                 own_work: agent && self.runs.values().any(|run| worked(&run)),
             },
@@ -1101,17 +1121,18 @@ impl World {
     /// The tasks that a worker handed over and that wait for a review.
     pub fn handed_over_by(&self, name: &WorkerName) -> Vec<&Task> {
         let by = |task: &Task| {
-            task.run
+            task.work
+                .run
                 .as_ref()
                 .and_then(|run| self.run(run))
                 .is_some_and(|run| matches!(&run.holder, Holder::Worker(holder) if holder == name))
         };
-        let waits = |task: &Task| task.status() == Status::Review && task.approved.is_none();
+        let waits = |task: &Task| task.status() == Status::Review && task.review.approved.is_none();
         self.tasks.values().map(Arc::as_ref).filter(|task| waits(task) && by(task)).collect()
     }
 
     pub fn run_of(&self, task: &TaskId) -> Option<&Run> {
-        self.run(self.task(task)?.run.as_ref()?)
+        self.run(self.task(task)?.work.run.as_ref()?)
     }
 
     /// Whether a request waits for its answer. What is asked about a task that is over is not answered any more.
@@ -1142,7 +1163,7 @@ impl World {
 
     /// The other tries at the same work as this task.
     pub fn other_tries<'w>(&'w self, task: &'w Task) -> impl Iterator<Item = &'w Task> {
-        let first = task.try_of.as_ref().unwrap_or(&task.id);
+        let first = task.origin.try_of.as_ref().unwrap_or(&task.id);
         let further = self.tries.get(first).into_iter().flatten();
         let others = std::iter::once(first).chain(further).filter(|id| **id != task.id);
         others.filter_map(|id| self.task(id))
@@ -1168,7 +1189,7 @@ impl World {
 
     /// The ticket that a task came from.
     pub fn ticket_of(&self, task: &Task) -> Option<&Ticket> {
-        self.tickets.get(task.ticket.as_ref()?).map(Arc::as_ref)
+        self.tickets.get(task.origin.ticket.as_ref()?).map(Arc::as_ref)
     }
 
     pub fn dependencies_done(&self, task: &Task) -> bool {
@@ -1183,9 +1204,9 @@ impl World {
             Status::Inbox => 2,
             _ => return None,
         };
-        let free = task.lease.is_none() && task.unfinished.is_empty() && task.gate.is_none();
+        let free = task.work.lease.is_none() && task.work.unfinished.is_empty() && task.gate.alone.is_none();
         let ready = class == 0 || self.dependencies_done(task);
-        (free && ready && task.waits_for.is_none() && !task.is_waiting_proposal())
+        (free && ready && task.work.waits_for.is_none() && !task.is_waiting_proposal())
             .then(|| (class, task.priority, task.created_at, task.order, task.id.clone()))
     }
 }
@@ -1193,45 +1214,45 @@ impl World {
 impl Task {
     /// The conflict with main that nobody has solved. In REVIEW, only while the branch is what it was then.
     pub fn conflict(&self) -> Option<&FailedLanding> {
-        let tip = self.place.as_ref().and_then(|place| place.tip.as_ref());
-        let failed = self.failed_landing.as_ref().filter(|failed| failed.conflict && failed.stands)?;
+        let tip = self.work.place.as_ref().and_then(|place| place.tip.as_ref());
+        let failed = self.landing.failed.as_ref().filter(|failed| failed.conflict && failed.stands)?;
         let changed = self.status() == Status::Review && tip != Some(&failed.tip);
         (!changed && !self.is_final()).then_some(failed)
     }
 
     /// Whether approved work of it is on the remote as a pull request.
     pub fn is_offered(&self) -> bool {
-        self.approved.is_some() && self.pull_request.is_some()
+        self.review.approved.is_some() && self.landing.pull_request.is_some()
     }
 
     /// What its landing waits for from now on; nothing, while it is tried again. The same again is no new wait.
     pub(crate) fn hold_up(&mut self, what: Option<HeldUp>, at: Option<Millis>) {
-        let before = self.held_up.take().or(self.tried_again.take());
+        let before = self.landing.held_up.take().or(self.landing.tried_again.take());
         match &what {
-            None => self.tried_again = before,
+            None => self.landing.tried_again = before,
             Some(held) => {
                 let same = |before: &HeldUp| std::mem::discriminant(before) == std::mem::discriminant(held);
                 if !before.as_ref().is_some_and(same) {
-                    self.held_up_since = at;
+                    self.landing.held_up_since = at;
                 }
             }
         }
-        self.held_up = what;
+        self.landing.held_up = what;
     }
 
     /// Nothing is known to be in the way of its landing any more.
     pub(crate) fn out_of_the_way(&mut self) {
-        (self.held_up, self.held_up_since, self.tried_again) = (None, None, None);
+        (self.landing.held_up, self.landing.held_up_since, self.landing.tried_again) = (None, None, None);
     }
 
     /// What is in the way of its landing, as far as anybody knows: also while it is tried whether it still is.
     pub fn in_the_way(&self) -> Option<&HeldUp> {
-        self.held_up.as_ref().or(self.tried_again.as_ref())
+        self.landing.held_up.as_ref().or(self.landing.tried_again.as_ref())
     }
 
     /// What its landing waits for, in words.
     pub fn held_up_by(&self) -> Option<String> {
-        self.held_up.as_ref().map(|held| self.words_for(held))
+        self.landing.held_up.as_ref().map(|held| self.words_for(held))
     }
 
     /// What is in the way of its landing, in words.
@@ -1240,7 +1261,7 @@ impl Task {
             HeldUp::Checkout { why } => why.to_string(),
             HeldUp::Remote { why } => format!("its pull request cannot be made: {why}"),
             HeldUp::PullRequest { .. } => {
-                let name = self.pull_request.as_ref().map_or("", PullRequest::name);
+                let name = self.landing.pull_request.as_ref().map_or("", PullRequest::name);
                 format!("its pull request {name} is to be merged")
             }
         }
@@ -1252,7 +1273,7 @@ impl Task {
 
     /// An agent proposed it, and nobody has said that it is to be worked on.
     pub fn is_waiting_proposal(&self) -> bool {
-        self.proposed.as_ref().is_some_and(|proposed| proposed.state == ProposalState::Waiting)
+        self.origin.proposed.as_ref().is_some_and(|proposed| proposed.state == ProposalState::Waiting)
     }
 
     /// Nothing is left to do with it.
@@ -1263,12 +1284,12 @@ impl Task {
     /// Whether only a person may say yes to it. Work of an agent outside has no branch here that a gate could have looked at:
     /// what the policy lets a lead complete, it completes.
     pub fn needs_a_person(&self) -> bool {
-        self.needs_person.is_some_and(|why| why != PersonNeeded::ByHand || self.has_code())
+        self.gate.needs_person.is_some_and(|why| why != PersonNeeded::ByHand || self.has_code())
     }
 
     /// Whether there is something to land. What is not known counts as code wherever somebody worked on it.
     pub fn has_code(&self) -> bool {
-        self.has_code.unwrap_or(self.place.is_some())
+        self.gate.has_code.unwrap_or(self.work.place.is_some())
     }
 }
 
@@ -1282,10 +1303,11 @@ impl World {
     pub fn run_outside(&self, agent: &AgentName) -> Option<&Run> {
         let holder = Holder::Outside(agent.clone());
         self.runs.values().map(Arc::as_ref).find(|run| {
-            let Some(task) = self.task(&run.task).filter(|task| task.run.as_ref() == Some(&run.id)) else {
+            let Some(task) = self.task(&run.task).filter(|task| task.work.run.as_ref() == Some(&run.id))
+            else {
                 return false;
             };
-            let holds = task.lease.as_ref().is_some_and(|lease| lease.holder == holder);
+            let holds = task.work.lease.as_ref().is_some_and(|lease| lease.holder == holder);
             let waits = task.status() == Status::NeedsApproval && run.state() == run::State::Paused;
             run.holder == holder && run.is_open() && (holds || waits)
         })

@@ -183,8 +183,8 @@ impl Host for RealHost {
     }
 
     fn diff(&self, task: &Task, wish: &DiffWish) -> Result<Diff, Problem> {
-        let tip = task.landed.as_ref().map(|landed| landed.tip.clone());
-        let tip = tip.or_else(|| task.place.as_ref().and_then(|place| place.tip.clone()));
+        let tip = task.landing.landed.as_ref().map(|landed| landed.tip.clone());
+        let tip = tip.or_else(|| task.work.place.as_ref().and_then(|place| place.tip.clone()));
         let tip = tip.as_deref().and_then(Oid::new).ok_or_else(|| {
             Problem::new(409, "NO_CHANGES", format!("task `{}` has no branch yet", task.id))
                 .hint("it gets one when a worker takes it")
@@ -192,14 +192,19 @@ impl Host for RealHost {
         let repository = self.repository()?;
         repository.ensure_land().map_err(of_git)?;
         // Of what has landed, main from before is what it changed.
-        let landed = task.landed.as_ref();
+        let landed = task.landing.landed.as_ref();
         let landed = landed.and_then(|landed| Some((Oid::new(&landed.old_main)?, Oid::new(&landed.merge)?)));
         let (main, merge) = match landed {
             Some((old, merge)) => (old, Some(merge)),
             None => (repository.main_tip().map_err(of_git)?, None),
         };
         let diff = repository.diff_of(&tip, &main, merge.as_ref(), wish);
-        let branch = task.place.as_ref().filter(|_| task.landed.is_none()).map(|place| place.branch.clone());
+        let branch = task
+            .work
+            .place
+            .as_ref()
+            .filter(|_| task.landing.landed.is_none())
+            .map(|place| place.branch.clone());
         let moved = match branch {
             Some(branch) => repository.moved_by_user(&task.id, &branch, &tip).map_err(of_git)?,
             None => None,
@@ -214,7 +219,7 @@ impl Host for RealHost {
     }
 
     fn commits(&self, task: &Task) -> Result<Vec<Commit>, Problem> {
-        let Some(tip) = task.place.as_ref().and_then(|place| Oid::new(place.tip.as_deref()?)) else {
+        let Some(tip) = task.work.place.as_ref().and_then(|place| Oid::new(place.tip.as_deref()?)) else {
             return Ok(Vec::new());
         };
         let repository = self.repository()?;
@@ -226,7 +231,7 @@ impl Host for RealHost {
 
     fn revert(&self, world: &World, task: &Task, by: &TaskId) -> Result<String, Problem> {
         let id = &task.id;
-        let landed = task.landed.as_ref().filter(|landed| landed.merge != landed.old_main);
+        let landed = task.landing.landed.as_ref().filter(|landed| landed.merge != landed.old_main);
         let nothing =
             || Problem::new(409, "NOT_LANDED", format!("main has nothing of `{id}` that could be undone"));
         let commit = landed.and_then(|landed| Oid::new(&landed.merge)).ok_or_else(nothing)?;
@@ -239,9 +244,9 @@ impl Host for RealHost {
         let title: String = task.title.chars().filter(|c| !c.is_control()).take(200).collect();
         let message = format!("Revert \"{id}: {title}\"\n\nThis reverts commit {commit}.\n");
         // The same commit where it is asked for twice.
-        let at = task.approved.as_ref().map_or(task.created_at, |approved| approved.at) / 1000;
+        let at = task.review.approved.as_ref().map_or(task.created_at, |approved| approved.at) / 1000;
         // The ticket stays closed: opened again, it would be done again.
-        let ticket = task.ticket.as_ref().map(|ticket| {
+        let ticket = task.origin.ticket.as_ref().map(|ticket| {
             let dir = self.settings().map(|settings| settings.tickets.dir).unwrap_or_default();
             dir.join(format!("{ticket}.md")).display().to_string()
         });
@@ -353,7 +358,7 @@ impl Host for RealHost {
         let settings = self.settings()?;
         let prompts = Prompts::load(&settings, self.layout.root())
             .map_err(|error| Problem::new(422, "SETTINGS", error.to_string()))?;
-        let main = match &task.place {
+        let main = match &task.work.place {
             Some(place) => self.repository()?.name_of_main(&task.id, &place.tree).map_err(of_git)?,
             None => format!("origin/{}", settings.project.main),
         };
@@ -378,12 +383,12 @@ impl Host for RealHost {
                 settings: json!(config),
                 waiting: waiting_settings(&path, &in_force),
             }),
-            // The settings of before are in force, which is what was kept of them.
+            // The previous settings stay in force, which is what was kept of them.
             Err(error) => {
                 let text = trust::last_good(&self.layout);
                 let settings = Settings::parse(&text).map_err(of_settings)?;
                 let detail =
-                    format!("{error}; the settings of before stay in force until adjutant.toml is corrected");
+                    format!("{error}; the previous settings stay in force until adjutant.toml is corrected");
                 Ok(Configured {
                     file,
                     trusted: true,

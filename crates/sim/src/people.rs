@@ -190,8 +190,8 @@ fn review(stage: &mut Stage) -> Result<(), String> {
         .world
         .tasks
         .values()
-        .filter(|task| task.status() == Status::Review && task.approved.is_none())
-        .map(|task| (task.id.clone(), task.place.as_ref().and_then(|place| place.tip.clone())))
+        .filter(|task| task.status() == Status::Review && task.review.approved.is_none())
+        .map(|task| (task.id.clone(), task.work.place.as_ref().and_then(|place| place.tip.clone())))
         .collect();
     for (id, tip) in waiting {
         // Someone who asks for changes again and again is part of a life too.
@@ -383,7 +383,7 @@ pub fn ticket_back(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
 
 /// Whatever a person could think of.
 fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
-    let run = stage.world.task(id).and_then(|task| task.run.clone());
+    let run = stage.world.task(id).and_then(|task| task.work.run.clone());
     let agent = stage.world.config.fleet.agent.clone();
     match (stage.random.below(17), run) {
         (16, _) => {
@@ -394,7 +394,7 @@ fn odd_move(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
             ask(stage, Ask::AddTask(new))?;
         }
         (14, _) => {
-            let landed = |task: &&std::sync::Arc<kernel::world::Task>| task.landed.is_some();
+            let landed = |task: &&std::sync::Arc<kernel::world::Task>| task.landing.landed.is_some();
             let Some(id) = stage.world.tasks.values().find(landed).map(|task| task.id.clone()) else {
                 return odd_move(stage, id);
             };
@@ -512,7 +512,7 @@ pub fn outside_agent_acts(stage: &mut Stage, step: u32) -> Result<(), String> {
         .tasks
         .values()
         .find(|task| task.machine.assignee_ids.iter().any(|id| id == agent.as_str()) && !task.is_final())
-        .map(|task| (task.id.clone(), task.run.clone(), task.status()));
+        .map(|task| (task.id.clone(), task.work.run.clone(), task.status()));
     match mine {
         None => {
             let free = stage

@@ -278,7 +278,7 @@ fn open_room(stage: &mut Stage) -> Result<(), String> {
 /// A task that waits for its review is talked about, and decided.
 fn review_room(stage: &mut Stage) -> Result<(), String> {
     let waits = |task: &&std::sync::Arc<kernel::world::Task>| {
-        task.status() == Status::Review && task.approved.is_none()
+        task.status() == Status::Review && task.review.approved.is_none()
     };
     let Some(task) = stage.world.tasks.values().find(waits).map(|task| task.id.clone()) else {
         return Ok(());

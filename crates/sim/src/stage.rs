@@ -812,7 +812,7 @@ impl<'t> Stage<'t> {
             Some(Appended::Written { .. }) => {}
             other => return Err(Trouble::Failure(format!("the log answered {other:?}"))),
         }
-        self.count(&commit);
+        self.count(&command, &commit);
         for event in &commit.events {
             let line = format!("{} {} {} {}", self.now(), command.actor, event.kind(), event.encode());
             self.say(&line);
@@ -866,8 +866,14 @@ impl<'t> Stage<'t> {
         Ok(())
     }
 
-    fn count(&mut self, commit: &Commit) {
+    fn count(&mut self, command: &Command, commit: &Commit) {
         self.report.commits += 1;
+        if let Ask::Outcome(outcome) = &command.ask
+            && let Some(effect) = self.world.effects.get(&outcome.effect)
+        {
+            let came_to = (effect.kind(), outcome.what.kind());
+            *self.report.hits.outcomes.entry(came_to).or_default() += 1;
+        }
         self.report.events += commit.events.len() as u64;
         for rule in &commit.rules {
             *self.report.hits.rules.entry(rule.name()).or_default() += 1;
@@ -982,7 +988,8 @@ impl<'t> Stage<'t> {
         }
         for ticket in &self.played.closed {
             let id = TaskId::new(ticket).map_err(|error| error.to_string())?;
-            let closed = self.world.tasks.values().any(|t| t.ticket.as_ref() == Some(ticket) && t.is_final());
+            let closed =
+                self.world.tasks.values().any(|t| t.origin.ticket.as_ref() == Some(ticket) && t.is_final());
             if !closed {
                 return Err(format!("ticket `{id}` was closed and its task is not"));
             }
@@ -1047,7 +1054,7 @@ impl<'t> Stage<'t> {
                 };
             }
             (Status::InProgress, _)
-                if task.run.as_ref().is_some_and(|run| self.world.open_question(run).is_some()) =>
+                if task.work.run.as_ref().is_some_and(|run| self.world.open_question(run).is_some()) =>
             {
                 &[Fault::Proposals, Fault::Architect]
             }

@@ -14,7 +14,7 @@ use super::{For, STEP_FILE, Step, StepError, StepFile, cut_off, failed, usage_of
 use crate::in_force::SettingsInForce;
 use crate::room_text::{self, Turn};
 use crate::surroundings::{self, Folders, Purpose};
-use crate::{KeyFor, Missing, Shared, authorship, gate, hooks, prompt_text, request_text, seats};
+use crate::{KeyFor, Missing, Shared, authorship, hooks, prompt_text, request_text, seats, test_runs};
 use agents::{self, Order, PromptKind};
 use base::files::{FileError, write_whole};
 use git::{Oid, UnderReview};
@@ -188,7 +188,7 @@ async fn step(shared: &Arc<Shared>, in_force: &SettingsInForce, effect: &Effect)
     };
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
-    let place = known.place.as_ref().ok_or_else(|| Missing::Tree(task.clone()))?;
+    let place = known.work.place.as_ref().ok_or_else(|| Missing::Tree(task.clone()))?;
     let started = world.run(run).ok_or_else(|| Missing::Run(run.clone()))?;
     let agent = settings_of(in_force, &started.agent)?;
     let tree = shared.tree(&place.tree)?;
@@ -206,7 +206,7 @@ async fn step(shared: &Arc<Shared>, in_force: &SettingsInForce, effect: &Effect)
         let committer = authorship::committer(in_force, &world, known);
         shared.blocking(move || repository.commit_as(&tree, &committer)).await?;
     }
-    let test = gate::test_command(&in_force.settings, &tree);
+    let test = test_runs::test_command(&in_force.settings, &tree);
     let plan = prompt_text::plan_wanted(&in_force.settings, known, &started.agent);
     let text = prompt_text::prompt(&in_force.prompts, known, worker.as_str(), prompt, &main, test, plan);
     Ok(Work {
@@ -274,7 +274,8 @@ async fn told(
             let room = world.channel(channel).ok_or_else(|| Missing::Channel(channel.clone()))?;
             let turn = Turn { name: channel, agent, after: *after, upto: *upto, again: *again };
             let text = room_text::prompt(&in_force.prompts, world, room, &turn);
-            let tip = room.about.task.as_ref().and_then(|id| world.task(id)?.place.as_ref()?.tip.clone());
+            let tip =
+                room.about.task.as_ref().and_then(|id| world.task(id)?.work.place.as_ref()?.tip.clone());
             Ok((under_review(world, room.about.task.as_ref(), tip), text, PromptKind::Turn))
         }
         (Seat::Architect, Say::Request { request, tip }) => {
@@ -284,7 +285,7 @@ async fn told(
             let review = under_review(world, asked.task.as_ref(), tip);
             let seen = request_text::Seen {
                 diff: diff(shared, review.as_ref()).await?,
-                test: gate::test_command(&in_force.settings, shared.layout.root()),
+                test: test_runs::test_command(&in_force.settings, shared.layout.root()),
             };
             let told = request_text::prompt(&in_force.prompts, world, asked, &seen);
             let (kind, text) = told.ok_or_else(|| Missing::Request(request.clone()))?;
@@ -309,6 +310,6 @@ async fn diff(shared: &Arc<Shared>, review: Option<&UnderReview>) -> Result<Stri
 
 /// The branch of a task, and the commit of it that is looked at.
 fn under_review(world: &World, task: Option<&TaskId>, tip: Option<SmolStr>) -> Option<UnderReview> {
-    let place = world.task(task?)?.place.as_ref()?;
+    let place = world.task(task?)?.work.place.as_ref()?;
     Some(UnderReview { branch: place.branch.clone(), tip: Oid::new(tip.as_deref()?)? })
 }

@@ -115,7 +115,7 @@ fn check_always(d: &Draft, approval: &crate::world::Approval, decision: &Decisio
             format!("`{id}` asks for no call that could be allowed always"),
         ));
     };
-    if d.task(task)?.allowed.len() >= ALWAYS_MAX {
+    if d.task(task)?.work.allowed.len() >= ALWAYS_MAX {
         let message = format!("{ALWAYS_MAX} calls are allowed always for `{task}` already");
         return Err(
             Refusal::field("always", message).hint("`policy.green` in adjutant.toml allows calls by pattern")
@@ -167,7 +167,7 @@ pub(super) fn decided_for(
             d.rule(Rule::TurnLimitCompleted);
             leave_approval(d, id, Status::InProgress, note)?;
             let state = d.run(run)?.state();
-            if d.task(id)?.place.is_none() {
+            if d.task(id)?.work.place.is_none() {
                 give_back_outside(d, id, run)?;
             }
             if state == run::State::Paused {
@@ -177,7 +177,7 @@ pub(super) fn decided_for(
                 d.step_run(run, run::Event::Complete { result, diff: None, turn_count: turns })?;
             }
             // An agent outside has no tree of ours to look at: what it made, it hands in itself.
-            if d.task(id)?.place.is_none() {
+            if d.task(id)?.work.place.is_none() {
                 return Ok(());
             }
             let gate = d.ask(Effect::RunGate { task: id.clone(), worker: None, max_steps_reached: false });

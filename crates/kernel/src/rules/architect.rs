@@ -66,7 +66,7 @@ fn ask(
 ) -> Result<RequestId, Refusal> {
     let id = RequestId::new(format!("r{}", d.world.next + 1)).expect("a counted id is a name");
     let by = SmolStr::new(d.command.actor.to_string());
-    let tip = task.and_then(|task| d.world.task(task)).and_then(|task| task.place.as_ref()?.tip.clone());
+    let tip = task.and_then(|task| d.world.task(task)).and_then(|task| task.work.place.as_ref()?.tip.clone());
     let tip = tip.filter(|_| matches!(kind, RequestKind::Code | RequestKind::Completion));
     d.emit(Requested {
         id: id.clone(),
@@ -210,8 +210,9 @@ pub(super) fn plan_submitted(d: &mut Draft, task: &TaskId, text: &str) -> Ruled 
 pub(super) fn review_asked(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
     let by_architect = d.world.config.fleet.review == Review::Architect && takes_questions(d);
-    let waits = task.status() == Status::Review && task.approved.is_none() && task.needs_person.is_none();
-    let tip = task.place.as_ref().and_then(|place| place.tip.clone());
+    let waits =
+        task.status() == Status::Review && task.review.approved.is_none() && task.gate.needs_person.is_none();
+    let tip = task.work.place.as_ref().and_then(|place| place.tip.clone());
     let asked = d.world.requests.values().any(|request| {
         request.task.as_ref() == Some(id)
             && request.kind.is_review()
@@ -758,7 +759,7 @@ pub(super) fn reply_over(d: &mut Draft, spoken: &Spoken, said: &Said) -> Ruled {
             let at = d.at();
             let resets_at = away.resets_at.filter(|reset| *reset > at);
             let who = Probe::Seat(Seat::Architect);
-            let until = super::service::suspended_until(d, who, away.service, resets_at);
+            let until = super::service::suspended_until(d, who, &away.service, resets_at);
             let service = SmolStr::new(away.service.as_str());
             let suspension = Suspension { service, since: at, resets_at, until };
             d.move_architect(&Wrapped::Suspend(suspension), Caller::SYSTEM)?;

@@ -44,7 +44,7 @@ pub(crate) fn carry_out_worker(
             worker::Effect::RunGate { max_steps_reached } => begin_gate(d, name, id, max_steps_reached)?,
             worker::Effect::GiveBackLease => {
                 let holder = Holder::Worker(name.clone());
-                if d.task(id)?.lease.as_ref().is_some_and(|lease| lease.holder == holder) {
+                if d.task(id)?.work.lease.as_ref().is_some_and(|lease| lease.holder == holder) {
                     end_lease(d, id);
                 }
             }
@@ -75,7 +75,8 @@ pub(crate) fn carry_out_worker(
 /// Whether the task's tree is nobody else's to keep: a stuck worker only looked at it, and what is closed was tidied up.
 fn is_free_for(d: &Draft, name: &WorkerName, id: &TaskId) -> Result<bool, Refusal> {
     let task = d.task(id)?;
-    let elsewhere = task.lease.as_ref().is_some_and(|lease| lease.holder != Holder::Worker(name.clone()));
+    let elsewhere =
+        task.work.lease.as_ref().is_some_and(|lease| lease.holder != Holder::Worker(name.clone()));
     Ok(!elsewhere && !task.is_final())
 }
 

@@ -60,7 +60,7 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
         let work_plan = plan_for(d, id)?;
         d.move_task(id, &by, Status::InProgress, Payload { work_plan, ..Payload::default() })?;
     }
-    if d.task(id)?.place.is_none() {
+    if d.task(id)?.work.place.is_none() {
         let session = d.new_session();
         d.emit(PlaceGiven {
             id: id.clone(),
@@ -70,7 +70,7 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
         });
     }
     // Another agent's program knows nothing of the session.
-    let used = d.task(id)?.place.as_ref().is_some_and(|place| place.session_used);
+    let used = d.task(id)?.work.place.as_ref().is_some_and(|place| place.session_used);
     if used && d.world.run_of(id).is_some_and(|run| run.agent != agent) {
         let session = d.new_session();
         d.emit(SessionRenewed { id: id.clone(), session });
@@ -80,8 +80,12 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
         begins(d, &agent, Probe::Run(run));
     }
     reserve(d, id);
-    let fleet = &d.world.config.fleet;
-    let limits = worker::Limits { max_steps: fleet.max_steps, max_fix_rounds: fleet.max_fix_rounds };
+    let config = &d.world.config;
+    let limits = worker::Limits {
+        max_steps: config.fleet.max_steps,
+        max_fix_rounds: config.fleet.max_fix_rounds,
+        backoff_seconds: config.limits.backoff_seconds,
+    };
     d.move_worker(name, worker::Event::Assign { task: id.clone(), claimable: true, limits }).map(drop)
 }
 
@@ -184,7 +188,7 @@ pub(super) fn open_run(
     prompt: &str,
 ) -> Ruled {
     let config = d.world.config.agent(agent);
-    let number = d.task(id)?.runs + 1;
+    let number = d.task(id)?.work.runs + 1;
     let run = RunId::new(format!("{id}.{number}")).map_err(|bad| Refusal::field("id", bad.to_string()))?;
     let last = d.world.run_of(id).filter(|last| last.agent == *agent && last.holder == holder);
     let after_completed = matches!(holder, Holder::Outside(_))

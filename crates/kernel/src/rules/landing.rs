@@ -1,23 +1,22 @@
 //! Gate, review, merge queue, landing.
 
-use machines::names::{TaskId, WorkerName};
+use machines::names::{EffectId, TaskId, WorkerName};
 use machines::task::{Payload, Status};
 use machines::worker::ReleaseReason;
 use machines::{run, task, worker};
 use smol_str::SmolStr;
 
 use super::Rule;
-use super::excerpts::describe;
 use super::leases::end_lease;
 use super::main_tests::{gate_in_doubt, landing_in_doubt, not_run};
-use super::outcome::{past_ended, tip_moved};
+use super::outcome::{done, past_ended, tip_moved};
 use super::people::{canceled, landing_is_written};
 use super::release::{abort_run, pause_run, release};
 use super::step::{seconds, stuck};
 use super::tickets::write_ticket;
 use crate::checks::{check_text, forbidden};
 use crate::choice::Choice;
-use crate::command::{Actor, Happened, RedBy, Refusal};
+use crate::command::{Actor, RedBy, Refusal};
 use crate::config::Review;
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::{Effect, Timer};
@@ -26,6 +25,7 @@ use crate::event::{
     LandingEnded, LandingFailedOn, LandingHeldUp, LandingStarted, LandingWaits, LandingWritten,
     PullRequestOpened, Queued, SentBackTo, TaskApproved, TaskLanded, UnfinishedAdded,
 };
+use crate::happened::{GateConflict, GateEmpty, GateGreen, GateRed};
 use crate::why;
 use crate::words::{CommentKind, EffectEnd, GateCause, LandingEnd, PersonNeeded};
 use crate::world::{HeldUp, Landed, PullRequest, SentBack};
@@ -33,50 +33,62 @@ use crate::world::{HeldUp, Landed, PullRequest, SentBack};
 /// A pull request is looked at so often where nothing says that the remote's main has moved.
 const PULL_REQUEST_SECONDS: u32 = 60 * 60;
 
-pub(super) fn gate_outcome(
-    d: &mut Draft,
-    id: &TaskId,
-    worker: Option<&WorkerName>,
-    max_steps_reached: bool,
-    what: &Happened,
-) -> Ruled {
-    if worker.is_none() {
-        d.emit(GateAlone { id: id.clone(), effect: None });
+/// A gate that has been run: of which task, for which worker, and whether that has no step left.
+pub(super) struct Gate<'a> {
+    pub id: &'a TaskId,
+    pub worker: Option<&'a WorkerName>,
+    pub max_steps_reached: bool,
+}
+
+impl Gate<'_> {
+    fn cause(&self) -> GateCause {
+        GateCause::of(self.worker.is_some(), self.max_steps_reached)
     }
-    let cause = GateCause::of(worker.is_some(), max_steps_reached);
-    match what {
-        Happened::GateGreen { tip, facts } => {
-            gate_green(d, id, worker, Some(tip), true, PersonNeeded::of(facts, max_steps_reached))
-        }
-        Happened::GateEmpty { tip } => {
-            d.rule(Rule::GateEmpty);
-            if d.task(id)?.empty_diffs == 0 {
-                d.emit(EmptyDiffSeen { id: id.clone(), cause });
-                let output = "There is no change in the branch. If none is needed, say so and why.";
-                gate_red(d, id, worker, output, RedBy::NoChange, cause)
-            } else {
-                gate_green(d, id, worker, Some(tip), false, Some(PersonNeeded::NoChanges))
-            }
-        }
-        Happened::GateRed { output, tip, by } => {
-            tip_moved(d, id, tip.as_ref());
-            if worker.is_some() && gate_in_doubt(d, id, output, *by) {
-                return Ok(());
-            }
-            if *by == RedBy::Environment {
-                return not_run(d, id, output);
-            }
-            gate_red(d, id, worker, output, *by, cause)
-        }
-        Happened::GateConflict { tip, files, main } => {
-            tip_moved(d, id, Some(tip));
-            gate_conflict(d, id, worker, &Conflict { tip, files, main }, cause)
-        }
-        other => {
-            let output = format!("The checks could not be run: {}", describe(other));
-            gate_red(d, id, worker, &output, RedBy::Branch, cause)
-        }
+}
+
+fn gate_over(d: &mut Draft, effect: &EffectId, gate: &Gate) {
+    done(d, effect, gate.id);
+    if gate.worker.is_none() {
+        d.emit(GateAlone { id: gate.id.clone(), effect: None });
     }
+}
+
+pub(super) fn gate_found_green(d: &mut Draft, effect: &EffectId, gate: &Gate, green: &GateGreen) -> Ruled {
+    gate_over(d, effect, gate);
+    let needs_person = PersonNeeded::of(&green.facts, gate.max_steps_reached);
+    gate_green(d, gate.id, gate.worker, Some(&green.tip), true, needs_person)
+}
+
+pub(super) fn gate_found_empty(d: &mut Draft, effect: &EffectId, gate: &Gate, empty: &GateEmpty) -> Ruled {
+    gate_over(d, effect, gate);
+    d.rule(Rule::GateEmpty);
+    if d.task(gate.id)?.gate.empty_diffs > 0 {
+        let needs_person = Some(PersonNeeded::NoChanges);
+        return gate_green(d, gate.id, gate.worker, Some(&empty.tip), false, needs_person);
+    }
+    d.emit(EmptyDiffSeen { id: gate.id.clone(), cause: gate.cause() });
+    let output = "There is no change in the branch. If none is needed, say so and why.";
+    gate_red(d, gate.id, gate.worker, output, RedBy::NoChange, gate.cause())
+}
+
+pub(super) fn gate_found_red(d: &mut Draft, effect: &EffectId, gate: &Gate, red: &GateRed) -> Ruled {
+    gate_over(d, effect, gate);
+    let GateRed { output, tip, by } = red;
+    tip_moved(d, gate.id, tip.as_ref());
+    if gate.worker.is_some() && gate_in_doubt(d, gate.id, output, *by) {
+        return Ok(());
+    }
+    if *by == RedBy::Environment {
+        return not_run(d, gate.id, output);
+    }
+    gate_red(d, gate.id, gate.worker, output, *by, gate.cause())
+}
+
+pub(super) fn gate_conflicts(d: &mut Draft, effect: &EffectId, gate: &Gate, found: &GateConflict) -> Ruled {
+    gate_over(d, effect, gate);
+    let GateConflict { tip, files, main } = found;
+    tip_moved(d, gate.id, Some(tip));
+    gate_conflict(d, gate.id, gate.worker, &Conflict { tip, files, main }, gate.cause())
 }
 
 pub(super) fn gate_green(
@@ -97,7 +109,7 @@ pub(super) fn gate_green(
     let untested = !has_code || needs_person == Some(PersonNeeded::NoTests);
     d.emit(GatePassed { id: id.clone(), tip: tip.cloned(), has_code, needs_person });
     let task = d.task(id)?;
-    let branch = task.place.as_ref().map_or_else(String::new, |place| place.branch.clone());
+    let branch = task.work.place.as_ref().map_or_else(String::new, |place| place.branch.clone());
     let said = d.world.run_of(id).and_then(|run| run.claimed.as_ref()?.summary.clone());
     let content = if has_code { format!("branch {branch}") } else { "no change was needed".to_owned() };
     let content = said.map_or(content.clone(), |said| format!("{content}\n\n{said}"));
@@ -247,7 +259,7 @@ pub(super) fn landing_conflicts(
 /// The policy may have become another: what waits in REVIEW is asked of it again.
 pub(crate) fn reconsider(d: &mut Draft) -> Ruled {
     let waits = |task: &&std::sync::Arc<crate::world::Task>| {
-        task.status() == Status::Review && task.approved.is_none()
+        task.status() == Status::Review && task.review.approved.is_none()
     };
     let waiting: Vec<TaskId> = d.world.tasks.values().filter(waits).map(|task| task.id.clone()).collect();
     waiting.iter().try_for_each(|id| reviewed_by_policy(d, id))
@@ -256,8 +268,12 @@ pub(crate) fn reconsider(d: &mut Draft) -> Ruled {
 pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
     let auto = d.world.config.fleet.review == Review::Auto;
-    if task.status() == Status::Review && auto && task.needs_person.is_none() && task.conflict().is_none() {
-        let tip = task.place.as_ref().and_then(|place| place.tip.clone());
+    if task.status() == Status::Review
+        && auto
+        && task.gate.needs_person.is_none()
+        && task.conflict().is_none()
+    {
+        let tip = task.work.place.as_ref().and_then(|place| place.tip.clone());
         d.rule(Rule::ReviewedByPolicy);
         return approve(d, id, tip, SmolStr::new_static("policy:auto"), "the gate is green".to_owned());
     }
@@ -266,7 +282,7 @@ pub(super) fn reviewed_by_policy(d: &mut Draft, id: &TaskId) -> Ruled {
 
 /// The tip of a task's branch, which must be the one that somebody has looked at.
 pub(crate) fn is_at_tip(d: &Draft, id: &TaskId, seen: Option<&SmolStr>) -> Result<Option<SmolStr>, Refusal> {
-    let current = d.task(id)?.place.as_ref().and_then(|place| place.tip.clone());
+    let current = d.task(id)?.work.place.as_ref().and_then(|place| place.tip.clone());
     if seen.is_none_or(|seen| current.as_ref() == Some(seen)) {
         return Ok(current);
     }
@@ -293,7 +309,7 @@ pub(crate) fn approve_by_person(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr
         return Err(Refusal::new(409, "NOT_IN_REVIEW", format!("task `{id}` is {status}, not REVIEW"))
             .next([Choice::ExplainTask { task: id.clone() }]));
     }
-    if task.approved.is_some() {
+    if task.review.approved.is_some() {
         return Err(Refusal::new(409, "APPROVED", format!("task `{id}` is approved already"))
             .next([Choice::ShowQueue]));
     }
@@ -345,7 +361,7 @@ pub(super) fn approve(d: &mut Draft, id: &TaskId, tip: Option<SmolStr>, by: Smol
 pub(super) fn unqueue(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
     let (queued, approved, held_up) =
-        (task.queued.is_some(), task.approved.is_some(), task.held_up.is_some());
+        (task.landing.queued.is_some(), task.review.approved.is_some(), task.landing.held_up.is_some());
     if queued {
         d.emit(Dequeued { id: id.clone() });
     }
@@ -379,7 +395,8 @@ pub(super) fn start_landing(d: &mut Draft) -> Ruled {
 }
 
 pub(super) fn test_merge(d: &mut Draft, id: &TaskId) -> Ruled {
-    let tip = d.task(id)?.approved.as_ref().and_then(|approved| approved.tip.clone()).unwrap_or_default();
+    let tip =
+        d.task(id)?.review.approved.as_ref().and_then(|approved| approved.tip.clone()).unwrap_or_default();
     let effect = d.ask(Effect::TestMerge { task: id.clone(), tip: tip.clone() });
     d.emit(LandingStarted { id: id.clone(), tip, effect, at: d.at() });
     Ok(())
@@ -418,7 +435,7 @@ pub(super) fn landing_failed(d: &mut Draft, id: &TaskId, output: String, by: Red
     d.drive_task(id, event, &Actor::System)?;
     let cause = GateCause::Landing;
     d.emit(SentBackTo { id: id.clone(), what: SentBack::Landing(feedback), by, cause });
-    if d.task(id)?.landing_doubted {
+    if d.task(id)?.landing.doubted {
         d.emit(LandingDoubted { id: id.clone(), doubted: false });
     }
     Ok(())
@@ -446,7 +463,7 @@ pub(super) fn merge_red(d: &mut Draft, id: &TaskId, red: &RedMerge) -> Ruled {
     }
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::Failed });
     d.emit(ApprovalVoided { id: id.clone() });
-    if d.task(id)?.landing_doubted {
+    if d.task(id)?.landing.doubted {
         d.emit(LandingDoubted { id: id.clone(), doubted: false });
     }
     not_run(d, id, output)
@@ -465,7 +482,7 @@ pub(super) fn held_up(d: &mut Draft, id: &TaskId, why: &str, command: &str) -> R
 /// Main is not ours to move: somebody merges the pull request, and the landing goes on when the remote's main has it.
 pub(super) fn offered(d: &mut Draft, id: &TaskId, url: Option<SmolStr>, branch: &SmolStr) -> Ruled {
     d.rule(Rule::PullRequestOpened);
-    let known = d.task(id)?.pull_request.clone();
+    let known = d.task(id)?.landing.pull_request.clone();
     let url = url.or_else(|| known.as_ref().and_then(|known| known.url.clone()));
     let opened = PullRequest { url, branch: branch.clone() };
     if known.as_ref() != Some(&opened) {
@@ -473,7 +490,7 @@ pub(super) fn offered(d: &mut Draft, id: &TaskId, url: Option<SmolStr>, branch: 
     }
     d.emit(LandingEnded { id: id.clone(), why: LandingEnd::HeldUp });
     // Since the approval: it is looked at again and again, and offered all the while.
-    let since = d.task(id)?.approved.as_ref().map_or(d.at(), |approved| approved.at);
+    let since = d.task(id)?.review.approved.as_ref().map_or(d.at(), |approved| approved.at);
     d.emit(LandingWaits { id: id.clone(), what: HeldUp::PullRequest { since }, at: Some(d.at()) });
     // The runner looks at the remote far more often, and rings when its main has moved.
     let due = d.at() + seconds(PULL_REQUEST_SECONDS);
@@ -515,7 +532,7 @@ const NO_NOTE: &str = "no note was given";
 
 /// REVIEW→DONE with the completion record, and what is to be tidied up after it.
 pub(super) fn finish(d: &mut Draft, id: &TaskId) -> Ruled {
-    let approved = d.task(id)?.approved.clone();
+    let approved = d.task(id)?.review.approved.clone();
     let approval = approved.map(|approved| task::Completion {
         approval_id: None,
         approved_by: approved.by,
@@ -558,7 +575,7 @@ pub(super) fn tidy_up(d: &mut Draft, id: &TaskId) -> Ruled {
     unqueue(d, id)?;
     let task = d.task(id)?;
     let status = task.status();
-    let (ticket, place) = (task.ticket.clone(), task.place.clone());
+    let (ticket, place) = (task.origin.ticket.clone(), task.work.place.clone());
     if let Some(ticket) = ticket {
         let note = (status == Status::Canceled).then(|| "canceled".to_owned());
         write_ticket(d, id, ticket, status, note);

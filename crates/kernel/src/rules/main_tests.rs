@@ -10,7 +10,7 @@ use super::Rule;
 use super::landing::gate_red;
 use super::next::wake;
 use super::release::{block, pause_run, release};
-use crate::command::{Happened, RedBy, Refusal};
+use crate::command::{RedBy, Refusal};
 use crate::draft::{Draft, Ruled};
 use crate::effect::Effect;
 use crate::event::{
@@ -44,17 +44,8 @@ fn something_waits(d: &Draft) -> bool {
     !d.world.claimable.is_empty() || !d.world.queue.is_empty() || d.world.workers.values().any(at_work)
 }
 
-pub(super) fn main_tests_outcome(d: &mut Draft, what: &Happened) -> Ruled {
-    let (of, main, command, red, ran) = match what {
-        Happened::MainGreen { of, main, command, ran } => (of, main, command.clone(), None, *ran),
-        Happened::MainRed { of, main, command, output } => {
-            (of, main, Some(command.clone()), Some(output.clone()), true)
-        }
-        // Nothing was learned: whoever waits for it asks again.
-        _ => return Ok(()),
-    };
-    let at = d.at();
-    d.emit(MainTested { of: of.clone(), main: main.clone(), at, command, red, ran });
+pub(super) fn main_tested(d: &mut Draft, tested: MainTested) -> Ruled {
+    d.emit(tested);
     d.rule(if d.world.main_is_green() { Rule::MainGreen } else { Rule::MainRed });
     settle_doubts(d)?;
     go_on(d)
@@ -82,7 +73,7 @@ fn settle_doubts(d: &mut Draft) -> Ruled {
     let green = d.world.main_is_green();
     let in_doubt = |worker: &std::sync::Arc<crate::world::Worker>| {
         let id = worker.machine.task.clone()?;
-        let doubt = d.world.task(&id)?.in_doubt.clone()?;
+        let doubt = d.world.task(&id)?.gate.in_doubt.clone()?;
         Some((worker.name.clone(), id, doubt))
     };
     let doubts: Vec<_> = d.world.workers.values().filter_map(in_doubt).collect();
@@ -103,7 +94,7 @@ fn settle_doubts(d: &mut Draft) -> Ruled {
     if !green {
         let landings: Vec<TaskId> = d.world.queue.values().cloned().collect();
         for id in landings {
-            if d.task(&id)?.landing_doubted {
+            if d.task(&id)?.landing.doubted {
                 d.emit(LandingDoubted { id, doubted: false });
             }
         }
@@ -165,7 +156,7 @@ pub(super) fn landing_in_doubt(
     // A merge that is doubted is tested again after main, which costs more than the one round that it may save: a main that
     // has passed its tests, or that our own landings brought there, is not doubted.
     let untested = by == RedBy::Tests && !is_tested(d, main);
-    if !(untested || doubtful(d, by, None)) || d.task(id)?.landing_doubted {
+    if !(untested || doubtful(d, by, None)) || d.task(id)?.landing.doubted {
         return Ok(false);
     }
     d.rule(Rule::TestsDoubted);

@@ -15,7 +15,7 @@ use crate::event::{AnswerTold, GateDoubted, NotesTold, SessionRenewed, StepUnder
 use crate::world::SentBack;
 
 pub(super) fn ask_tree(d: &mut Draft, worker: &WorkerName, id: &TaskId) -> Ruled {
-    let Some(place) = d.task(id)?.place.clone() else { return Ok(()) };
+    let Some(place) = d.task(id)?.work.place.clone() else { return Ok(()) };
     let effect = d.ask(Effect::PrepareTree {
         task: id.clone(),
         worker: worker.clone(),
@@ -38,10 +38,10 @@ pub(super) fn wake(d: &mut Draft, id: &TaskId) -> Ruled {
     let (Some(worker), Some(run)) = (d.world.leaseholder(id), d.world.run_of(id)) else { return Ok(()) };
     let waiting = run.step.is_some()
         || run.is_suspended()
-        || !task.unfinished.is_empty()
+        || !task.work.unfinished.is_empty()
         || !d.world.fleet_running
         || !d.world.main_is_green()
-        || task.in_doubt.is_some()
+        || task.gate.in_doubt.is_some()
         || (worker.machine.status == worker::State::Working && d.world.open_question(&run.id).is_some())
         || task.status() != Status::InProgress
         || d.world.timers.contains_key(&Timer::Backoff { worker: worker.name.clone() });
@@ -71,14 +71,14 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
     let task = d.task(&id)?;
     let Some(run) = d.world.run_of(&id) else { return Ok(()) };
     // Whoever ended the fleet or the past wakes it again; so does main, when it passes its tests.
-    if !d.world.fleet_running || !task.unfinished.is_empty() || !d.world.main_is_green() {
+    if !d.world.fleet_running || !task.work.unfinished.is_empty() || !d.world.main_is_green() {
         return Ok(());
     }
     // Whoever answers wakes it: the agent would only ask again, or go on without knowing.
     if d.world.open_question(&run.id).is_some() {
         return Ok(());
     }
-    let Some(mut place) = task.place.clone() else { return Ok(()) };
+    let Some(mut place) = task.work.place.clone() else { return Ok(()) };
     if !place.ready {
         return ask_tree(d, name, &id);
     }
@@ -102,15 +102,15 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
     let resumable = d.world.config.agent(&agent).resumable;
     let resume = place.session_used && resumable;
     let answers = untold_answers(&d.world, &id);
-    let notes = task.notes.iter().map(|note| note.to_string());
+    let notes = task.work.notes.iter().map(|note| note.to_string());
     let notes: Vec<String> = notes.chain(answers.iter().map(|(_, note)| note.clone())).collect();
-    let prompt = match &task.sent_back {
+    let prompt = match &task.gate.sent_back {
         Some(SentBack::Gate(output)) => Prompt::TestFailure { output: output.clone(), notes },
         Some(SentBack::Landing(output)) => Prompt::MergeConflict { output: output.clone(), notes },
         None if resume => Prompt::Step { notes },
         None => Prompt::Init { notes },
     };
-    let told = !task.notes.is_empty() || task.sent_back.is_some();
+    let told = !task.work.notes.is_empty() || task.gate.sent_back.is_some();
     if place.session_used && !resumable {
         // What cannot be taken up again is left: a program refuses to begin a session that is there, or takes it up.
         place.session = d.new_session();
@@ -137,7 +137,7 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
 }
 
 pub(super) fn ask_gate(d: &mut Draft, name: &WorkerName, id: &TaskId, max_steps_reached: bool) -> Ruled {
-    if d.task(id)?.in_doubt.is_some() {
+    if d.task(id)?.gate.in_doubt.is_some() {
         d.emit(GateDoubted { id: id.clone(), what: None });
     }
     // What a test says is worth nothing before main is known to pass it.

@@ -66,7 +66,7 @@ pub(crate) fn open_outside_run(
         return Err(refusal);
     }
     // It has the task still from a run that is over.
-    if task.lease.as_ref().is_some_and(|lease| lease.holder == Holder::Outside(agent.clone())) {
+    if task.work.lease.as_ref().is_some_and(|lease| lease.holder == Holder::Outside(agent.clone())) {
         end_lease(d, id);
     }
     let task = d.task(id)?;
@@ -94,7 +94,7 @@ pub(crate) fn open_outside_run(
     }
     let options = narrowed(d, &agent, options);
     open_run(d, id, &agent, holder, options.max_turns, Some(&options), prompt)?;
-    let run = d.task(id)?.run.clone().unwrap_or_else(|| RunId::new("none").expect("a constant"));
+    let run = d.task(id)?.work.run.clone().unwrap_or_else(|| RunId::new("none").expect("a constant"));
     run_reply(d, &run)
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn run_event(
         return run_reply(d, run_id).map(Ok);
     }
     let id = run.task.clone();
-    let leased = d.task(&id)?.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
+    let leased = d.task(&id)?.work.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
     // An answer that was lost on its way is given again, whatever the turn has led to since. What the calls of that turn gave
     // may come with it.
     if matches!(run.machine.inner().check(event), Ok(Checked::Repeated)) {
@@ -530,7 +530,7 @@ pub(super) fn person_on_run(d: &mut Draft, run: &crate::world::Run, event: &run:
             abort_run(d, &run.id, reason)?;
             release(d, &id, ReleaseReason::Blocked)?;
             // The tree stays with the task; what is in it now is kept whatever is made of that.
-            if holder_worker(&run.holder).is_some() && d.task(&id)?.place.is_some() {
+            if holder_worker(&run.holder).is_some() && d.task(&id)?.work.place.is_some() {
                 ask_after(d, &id, Effect::SaveWork { task: id.clone() })?;
             }
             block(d, &id, BlockReason::Manual, format!("run {} was aborted by a person: {reason}", run.id))
@@ -554,7 +554,7 @@ fn resume_by_person(
 ) -> Ruled {
     let id = run.task.clone();
     let task = d.task(&id)?;
-    let current = task.run.as_ref() == Some(&run.id);
+    let current = task.work.run.as_ref() == Some(&run.id);
     let asked = task.approval.as_ref().and_then(|approval| d.world.approvals.get(approval)).cloned();
     let decision =
         Decision { approve: true, note: said.clone(), to: None, raise: None, complete: false, always: false };
@@ -601,10 +601,10 @@ fn resume_without_question(
         machines::would_take(run.machine.inner(), event, d.caller(false))?;
     }
     let outside = matches!(&run.holder, Holder::Outside(_));
-    if outside && task.lease.as_ref().is_some_and(|lease| lease.holder == run.holder) {
+    if outside && task.work.lease.as_ref().is_some_and(|lease| lease.holder == run.holder) {
         return d.move_run_by(&run.id, Wrapped::Inner(event.clone()), d.caller(false)).map(drop);
     }
-    let fails = current && (task.status() == Status::Blocked || task.lease.is_some());
+    let fails = current && (task.status() == Status::Blocked || task.work.lease.is_some());
     if !fails {
         let message = format!("run `{}` does not wait for a person", run.id);
         return Err(
@@ -649,8 +649,9 @@ pub(super) fn resume_outside(
 pub(super) fn give_back_outside(d: &mut Draft, id: &TaskId, run_id: &RunId) -> Result<bool, Refusal> {
     let (task, run) = (d.task(id)?, d.run(run_id)?);
     let holder = run.holder.clone();
-    let open =
-        task.status() == Status::InProgress && task.lease.is_none() && task.run.as_ref() == Some(run_id);
+    let open = task.status() == Status::InProgress
+        && task.work.lease.is_none()
+        && task.work.run.as_ref() == Some(run_id);
     let paused = run.state() == run::State::Paused && !run.is_suspended();
     // A log of an earlier version may have two runs of one agent.
     let busy = |agent: &AgentName| d.world.run_outside(agent).is_some_and(|other| other.id != *run_id);

@@ -223,7 +223,7 @@ pub(super) fn handed_in(d: &mut Draft, id: &TaskId) -> Ruled {
             abort_run(d, &run_id, "handed in by hand")?;
         }
     }
-    let tip = d.task(id)?.place.as_ref().and_then(|place| place.tip.clone());
+    let tip = d.task(id)?.work.place.as_ref().and_then(|place| place.tip.clone());
     release(d, id, ReleaseReason::Taken)?;
     d.rule(Rule::PersonNeeded);
     let needs_person = Some(PersonNeeded::ByHand);
@@ -248,7 +248,7 @@ pub(crate) fn person_comments(d: &mut Draft, id: &TaskId, text: &str) {
 
 pub(super) fn canceled(d: &mut Draft, id: &TaskId) -> Ruled {
     d.rule(Rule::Canceled);
-    if let Some(opened) = d.task(id)?.pull_request.clone() {
+    if let Some(opened) = d.task(id)?.landing.pull_request.clone() {
         let (name, branch) = (opened.name(), &opened.branch);
         let text =
             format!("the pull request {name} and its branch {branch} on the remote are left as they are");
@@ -299,7 +299,7 @@ pub(crate) fn start_by_person(d: &mut Draft, agent: &AgentName, id: &TaskId) -> 
         let message = format!("there is no task `{id}`; choose another");
         return Err(Refusal::new(404, Code::TaskNotFound.name(), message).next([Choice::ListTasks]));
     };
-    if let Some(run) = d.world.run_of(id).filter(|run| task.lease.is_some() && run.is_open()) {
+    if let Some(run) = d.world.run_of(id).filter(|run| task.work.lease.is_some() && run.is_open()) {
         let message = format!("run `{}` of agent `{}` is under way on `{id}`", run.id, run.agent);
         return Err(Refusal::new(409, Code::AgentAlreadyRunning.name(), message)
             .hint("wait until it is over, or end it")
@@ -376,7 +376,7 @@ pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
         .hint("free the worker")
         .next([Choice::KillWorker { worker: name.clone() }]));
     }
-    if !task.unfinished.is_empty() {
+    if !task.work.unfinished.is_empty() {
         return Err(Refusal::new(
             409,
             "UNFINISHED",
@@ -407,7 +407,7 @@ pub(crate) fn retry_task(d: &mut Draft, id: &TaskId) -> Ruled {
         d.clear_timer(&timer);
         return wake(d, id);
     }
-    if d.task(id)?.held_up.is_some() {
+    if d.task(id)?.landing.held_up.is_some() {
         d.rule(Rule::Retried);
         d.clear_timer(&Timer::Checkout { task: id.clone() });
         land_again(d, id);
@@ -452,11 +452,11 @@ pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
             Refusal::new(409, "LANDING", message).hint("wait a moment; then add a task that undoes it")
         );
     }
-    if task.place.is_none() && matches!(status, Status::Inbox | Status::Assigned) {
+    if task.work.place.is_none() && matches!(status, Status::Inbox | Status::Assigned) {
         return Err(Refusal::new(409, "NOT_BEGUN", format!("nothing of `{id}` was begun"))
             .next([Choice::ExplainTask { task: id.clone() }]));
     }
-    let has_place = task.place.is_some();
+    let has_place = task.work.place.is_some();
     d.rule(Rule::Restarted);
     let actor = d.command.actor.clone();
     if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
@@ -488,7 +488,7 @@ pub(crate) fn restart(d: &mut Draft, id: &TaskId, note: Option<&str>) -> Ruled {
 /// waits to land. Where its merge fails, an agent takes it up on that branch.
 pub(crate) fn undo(d: &mut Draft, id: &TaskId, by: &TaskId, tip: &SmolStr) -> Ruled {
     let task = d.task(id)?;
-    let Some(landed) = task.landed.clone() else {
+    let Some(landed) = task.landing.landed.clone() else {
         let status = task.status();
         return Err(Refusal::new(
             409,

@@ -158,7 +158,7 @@ fn places(d: &Draft, agent: &AgentName) -> Vec<(ChannelName, turn::State)> {
 fn held_by(d: &Draft, agent: &AgentName) -> Vec<TaskId> {
     let holder = Holder::Outside(agent.clone());
     let held = |task: &&std::sync::Arc<crate::world::Task>| {
-        task.lease.as_ref().is_some_and(|lease| lease.holder == holder)
+        task.work.lease.as_ref().is_some_and(|lease| lease.holder == holder)
     };
     d.world.tasks.values().filter(held).map(|task| task.id.clone()).collect()
 }

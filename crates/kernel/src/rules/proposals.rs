@@ -57,7 +57,7 @@ fn within_limits(
     let root = on.as_ref().map(|on| root_of(d, on));
     let most = d.world.config.limits.proposals as usize;
     let before = |counts: &dyn Fn(&Proposed) -> bool| {
-        d.world.tasks.values().filter(|task| task.proposed.as_ref().is_some_and(counts)).count()
+        d.world.tasks.values().filter(|task| task.origin.proposed.as_ref().is_some_and(counts)).count()
     };
     // One without a run is counted with its agent's others without one.
     let of_run = before(&|known| known.run == run && (known.run.is_some() || known.by == by));
@@ -79,7 +79,7 @@ fn within_limits(
 
 /// Where a chain of proposals that only the policy accepted began: a person's word begins a new one.
 fn root_of(d: &Draft, id: &TaskId) -> TaskId {
-    let proposed = d.world.task(id).and_then(|task| task.proposed.as_ref());
+    let proposed = d.world.task(id).and_then(|task| task.origin.proposed.as_ref());
     let chained = proposed.filter(|proposed| proposed.state == ProposalState::ByPolicy);
     chained.and_then(|proposed| proposed.root.clone()).unwrap_or_else(|| id.clone())
 }
@@ -88,7 +88,8 @@ fn root_of(d: &Draft, id: &TaskId) -> TaskId {
 pub(crate) fn accept_proposal(d: &mut Draft, id: &TaskId) -> Ruled {
     let task = d.task(id)?;
     if !task.is_waiting_proposal() {
-        let what = if task.proposed.is_some() { "it was accepted before" } else { "no agent proposed it" };
+        let what =
+            if task.origin.proposed.is_some() { "it was accepted before" } else { "no agent proposed it" };
         let message = format!("`{id}` is no proposal that waits: {what}");
         return Err(Refusal::new(409, "NOT_PROPOSED", message));
     }

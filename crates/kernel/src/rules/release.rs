@@ -32,7 +32,7 @@ pub(super) fn quit_step(d: &mut Draft, run_id: &RunId) {
 
 /// Ends a gate that runs without a worker.
 pub(super) fn quit_gate(d: &mut Draft, id: &TaskId) {
-    if let Some(gate) = d.world.task(id).and_then(|task| task.gate.clone()) {
+    if let Some(gate) = d.world.task(id).and_then(|task| task.gate.alone.clone()) {
         d.end(&gate, EffectEnd::Superseded);
         d.emit(GateAlone { id: id.clone(), effect: None });
         let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: gate });
@@ -68,7 +68,7 @@ pub(super) fn release(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Rule
         d.clear_timer(&Timer::Suspension { run: run.clone() });
     }
     // A worker gives its own lease back; an owner outside has no machine that would.
-    if d.task(id)?.lease.as_ref().is_some_and(|lease| matches!(lease.holder, Holder::Outside(_))) {
+    if d.task(id)?.work.lease.as_ref().is_some_and(|lease| matches!(lease.holder, Holder::Outside(_))) {
         end_lease(d, id);
     }
     Ok(())

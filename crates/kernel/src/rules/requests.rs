@@ -34,8 +34,8 @@ enum Speaks {
 fn speaks(d: &Draft, id: &RunId) -> Result<Speaks, Refusal> {
     let run = d.run(id)?;
     if matches!(run.holder, Holder::Outside(_)) {
-        let leased = d.task(&run.task)?.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
-        let current = d.task(&run.task)?.run.as_ref() == Some(id);
+        let leased = d.task(&run.task)?.work.lease.as_ref().is_some_and(|lease| lease.holder == run.holder);
+        let current = d.task(&run.task)?.work.run.as_ref() == Some(id);
         return match leased && current && run.is_live() {
             true => Ok(Speaks::Outside),
             false => {
@@ -104,7 +104,7 @@ pub(crate) fn ask_approval(d: &mut Draft, run_id: &RunId, asked: AskedCall) -> R
         let message = format!("it is longer than the {CALL_BYTES_MAX} bytes that a person is shown");
         return Err(Refusal::field("input", message));
     }
-    if d.task(&id)?.allowed.iter().any(|allowed| allowed.is_same(&asked)) {
+    if d.task(&id)?.work.allowed.iter().any(|allowed| allowed.is_same(&asked)) {
         let code = Some(SmolStr::new_static("ALLOWED"));
         return Ok(Reply { code, ..task_reply(d, &id)? });
     }

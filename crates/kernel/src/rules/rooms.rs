@@ -479,7 +479,7 @@ pub(crate) fn decide_in_room(
     }
     check_text(&d.world, "note", Some(note))?;
     if approve {
-        let tip = d.task(&id)?.place.as_ref().and_then(|place| place.tip.clone());
+        let tip = d.task(&id)?.work.place.as_ref().and_then(|place| place.tip.clone());
         approve_by_person(d, &id, tip.as_ref(), note)?;
     } else {
         is_at_tip(d, &id, None)?;
@@ -703,9 +703,9 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
             let at = d.at();
             let who = Probe::Seat(seat_of(name, agent));
             let resets_at = away.resets_at.filter(|reset| *reset > at);
-            let until = service::suspended_until(d, who, away.service, resets_at);
+            let until = service::suspended_until(d, who, &away.service, resets_at);
             let wait_seconds = u32::try_from((until - at) / 1000).unwrap_or(u32::MAX);
-            let note = Some(format!("{} is unavailable", crate::why::service_words(away.service)));
+            let note = Some(format!("{} is unavailable", crate::why::service_words(&away.service)));
             let event = turn::Event::WaitRequested { at, wait_seconds, because: WaitReason::Service, note };
             d.move_turn(name, agent, &event, OWN_BY_SYSTEM).map(drop)
         }

@@ -75,7 +75,7 @@ pub(crate) fn add_task(d: &mut Draft, new: &NewTask) -> Result<Reply, Refusal> {
 /// The first of the tries at a task that is still open.
 fn first_try(d: &Draft, of: &TaskId) -> Result<Arc<Task>, Refusal> {
     let task = d.task(of)?;
-    let first = d.world.tasks.get(task.try_of.as_ref().unwrap_or(of)).cloned();
+    let first = d.world.tasks.get(task.origin.try_of.as_ref().unwrap_or(of)).cloned();
     let first = first.ok_or_else(|| Refusal::new(404, "NOT_FOUND", format!("there is no task `{of}`")))?;
     match task.is_final() {
         true => Err(Refusal::new(409, "CLOSED", format!("task `{of}` is {}, for good", task.status()))

@@ -121,7 +121,7 @@ pub(super) fn ticket_changed(d: &mut Draft, id: &TaskId, ticket: &SeenTicket) ->
     let text_changed = task.title != ticket.title || task.body != ticket.body;
     let waiting = matches!(task.status(), Status::Inbox | Status::Assigned);
     let (old, new) = (task.depends_on.clone(), &ticket.depends_on);
-    let renamed = task.ticket_assignee != ticket.assignee;
+    let renamed = task.origin.ticket_assignee != ticket.assignee;
     if text_changed || task.priority != ticket.priority {
         d.rule(Rule::TicketChanged);
         d.emit(TaskEdited {
@@ -180,7 +180,7 @@ pub(super) fn ticket_closed(d: &mut Draft, id: &TaskId) -> Ruled {
 /// `tk` and its users go by the file: it says whether somebody is at work. Its close is asked for by [`tidy_up`].
 pub(crate) fn ticket_follows(d: &mut Draft, id: &TaskId, from: Status, to: Status) -> Ruled {
     let status = task::ticket_status(to);
-    let Some(ticket) = d.task(id)?.ticket.clone() else { return Ok(()) };
+    let Some(ticket) = d.task(id)?.origin.ticket.clone() else { return Ok(()) };
     if status != task::ticket_status(from) && status != task::ticket_status(Status::Done) {
         d.rule(Rule::TicketFollows);
         write_ticket(d, id, ticket, to, None);

@@ -394,7 +394,10 @@ fn the_architect_reviews_the_tip_that_it_was_shown_and_no_other() {
         studio.answers(ArchitectAnswer::Approve { note: String::new() }).unwrap_err().code,
         "REPLY_OVER"
     );
-    assert_eq!(studio.table.world.task(&task("t1")).unwrap().approved.as_ref().unwrap().by, "human:ann");
+    assert_eq!(
+        studio.table.world.task(&task("t1")).unwrap().review.approved.as_ref().unwrap().by,
+        "human:ann"
+    );
 }
 
 #[test]

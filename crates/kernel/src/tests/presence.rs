@@ -47,7 +47,7 @@ fn an_agent_that_misses_its_heartbeats_loses_what_it_held() {
     assert_eq!(table.stands("task t1"), "task t1 IN_PROGRESS");
     assert_eq!(table.stands("run t1.1"), "run t1.1 error");
     assert!(table.world.agents.is_empty());
-    assert_eq!(table.world.task(&task("t1")).unwrap().lost_workers, 1);
+    assert_eq!(table.world.task(&task("t1")).unwrap().work.lost_workers, 1);
     assert_eq!(says(&mut table, Presence::Heartbeat).unwrap_err().code, "NOT_CONNECTED");
 }
 
@@ -61,7 +61,7 @@ fn heartbeats_keep_an_agent_and_its_lease_and_few_of_them_are_written_down() {
         says(&mut table, Presence::Heartbeat).unwrap();
     }
     assert_eq!(table.stands("run t1.1"), "run t1.1 starting");
-    assert!(table.world.task(&task("t1")).unwrap().lease.is_some());
+    assert!(table.world.task(&task("t1")).unwrap().work.lease.is_some());
     // Each that counts sets two timers anew.
     let written = table.world.seq - before;
     assert!((1..=40 / 3 * 5).contains(&written), "{written} events for 40 heartbeats");
@@ -74,7 +74,7 @@ fn an_agent_that_disconnects_gives_its_task_back() {
     says(&mut table, Presence::Disconnect).unwrap();
     assert_eq!(table.stands("run t1.1"), "run t1.1 error");
     assert_eq!(table.stands("task t1"), "task t1 IN_PROGRESS");
-    assert_eq!(table.world.task(&task("t1")).unwrap().lost_workers, 0);
+    assert_eq!(table.world.task(&task("t1")).unwrap().work.lost_workers, 0);
     assert!(table.world.timers.is_empty(), "{:?}", table.world.timers);
 }
 

@@ -136,7 +136,7 @@ fn the_turn_limit_and_a_refused_call_are_told_as_they_are_stored() {
 fn a_run_whose_service_stays_away_tells_its_readers_why() {
     let mut table = check(Table::new(config()), "ticket t1");
     let started = table.commit(Actor::System, Ask::StartFleet { workers: 1 }, None).unwrap();
-    let session = table.world.task(&task("t1")).unwrap().place.clone().unwrap().session;
+    let session = table.world.task(&task("t1")).unwrap().work.place.clone().unwrap().session;
     let starting =
         format!(r#"t1.1 {{"type":"agent:starting","payload":{{"taskId":"t1","sessionId":"{session}"}}}}"#);
     assert_eq!(told(&started)[0], starting);

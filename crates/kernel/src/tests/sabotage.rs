@@ -98,16 +98,16 @@ fn sabotage(invariant: Invariant, world: &mut World) {
                 Some(crate::world::GivenAnswer { by, at: 0, text, abandoned: false, reply: None });
         }
         Invariant::StandstillIsSaid => world.effects.clear(),
-        Invariant::LeaseIsMutual => edit_task(world, "t2", |task| task.lease = None),
+        Invariant::LeaseIsMutual => edit_task(world, "t2", |task| task.work.lease = None),
         Invariant::WorkerHasTask => {
             edit_worker(world, "t2", |worker| worker.machine.status = machine::State::Idle)
         }
         Invariant::TreesApart => {
-            let place = world.task(&task("t2")).unwrap().place.clone();
-            edit_task(world, "t4", |task| task.place = place);
+            let place = world.task(&task("t2")).unwrap().work.place.clone();
+            edit_task(world, "t4", |task| task.work.place = place);
         }
         Invariant::ProposalsWait => edit_task(world, "t2", |task| {
-            task.proposed = Some(Proposed {
+            task.origin.proposed = Some(Proposed {
                 by: AgentName::new("coder").unwrap(),
                 run: None,
                 on: None,
@@ -115,7 +115,7 @@ fn sabotage(invariant: Invariant, world: &mut World) {
                 state: ProposalState::Waiting,
             });
         }),
-        Invariant::DoneIsLanded => edit_task(world, "t1", |task| task.landed = None),
+        Invariant::DoneIsLanded => edit_task(world, "t1", |task| task.landing.landed = None),
         Invariant::ClosedIsFinal => {
             let what = Effect::WriteTicket {
                 task: task("t2"),
@@ -136,7 +136,7 @@ fn sabotage(invariant: Invariant, world: &mut World) {
         }
         Invariant::FinalIsLeftAlone => {
             let lease = Lease { holder: Holder::Outside(AgentName::new("x").unwrap()), attempt: 1 };
-            edit_task(world, "t1", |task| task.lease = Some(lease));
+            edit_task(world, "t1", |task| task.work.lease = Some(lease));
         }
         Invariant::NothingLeavesFinal => edit_task(world, "t1", |task| task.machine.status = Status::Review),
         Invariant::KeysAgree => {
@@ -162,11 +162,11 @@ fn sabotage(invariant: Invariant, world: &mut World) {
             edit_run(world, "t2.1", |run| run.step = None);
         }
         Invariant::PastIsKnown => edit_task(world, "t2", |task| {
-            task.unfinished.insert(EffectId::new("gone").unwrap());
+            task.work.unfinished.insert(EffectId::new("gone").unwrap());
         }),
         Invariant::WayOut => {
             let service = machines::names::ServiceName::new("model").unwrap();
-            edit_task(world, "t5", |task| task.waits_for = Some(service));
+            edit_task(world, "t5", |task| task.work.waits_for = Some(service));
         }
         Invariant::NoCycles => {
             edit_task(world, "t4", |there| there.depends_on.push(task("t5")));
@@ -195,7 +195,7 @@ fn each_invariant_is_named_when_it_is_broken() {
 #[test]
 fn a_violation_names_what_it_is_about() {
     let mut broken = busy();
-    edit_task(&mut broken, "t1", |task| task.landed = None);
+    edit_task(&mut broken, "t1", |task| task.landing.landed = None);
     let said = find(&broken)[0].to_string();
     assert_eq!(
         said,

@@ -123,7 +123,7 @@ pub(super) fn a_task_that_failed_is_tried_again_whoever_had_it() {
 /// Restarted: from wherever it is.
 #[test]
 pub(super) fn a_task_that_is_started_over_begins_on_main_with_a_new_session() {
-    let place = |table: &Table| table.world.task(&task("t1")).unwrap().place.clone();
+    let place = |table: &Table| table.world.task(&task("t1")).unwrap().work.place.clone();
     check(Table::new(config()), "ticket t1\n restart t1 -> refused NOT_BEGUN");
     let from = [
         "turn",
@@ -519,7 +519,7 @@ pub(super) fn each_step_of_an_agent_that_cannot_resume_has_a_session_of_its_own(
         let table =
             Table::with(|config| config.agents.values_mut().for_each(|agent| agent.resumable = resumable));
         let table = check(table, "ticket t1\n fleet 1\n tree\n turn");
-        let first = table.world.task(&task("t1")).unwrap().place.clone().unwrap().session;
+        let first = table.world.task(&task("t1")).unwrap().work.place.clone().unwrap().session;
         let table = check(table, "step -> worker A working, asked start_step 1");
         let asked = table.world.effects.values().find_map(|effect| match effect.as_ref() {
             crate::Effect::StartStep { session, resume, .. } => Some((session.clone(), *resume)),
@@ -585,7 +585,7 @@ pub(super) fn work_that_ran_out_of_steps_needs_a_person_under_every_policy() {
          green         -> task t1 REVIEW, queued t1 false",
     );
     assert_eq!(
-        table.world.task(&task("t1")).unwrap().needs_person,
+        table.world.task(&task("t1")).unwrap().gate.needs_person,
         Some(crate::words::PersonNeeded::MaxSteps)
     );
 }
@@ -659,7 +659,7 @@ pub(super) fn whoever_tries_a_service_that_stays_away_gives_up_with_the_others()
          outage t1      -> run t1.1 suspended
          outage t2      -> run t2.1 suspended",
     );
-    let run = table.world.task(&task("t1")).unwrap().run.clone().unwrap();
+    let run = table.world.task(&task("t1")).unwrap().work.run.clone().unwrap();
     let began = table.now;
     let limit = crate::Millis::from(table.world.config.limits.suspension_seconds) * 1000;
     let suspended = |table: &Table| table.world.run(&run).unwrap().is_suspended();
@@ -742,7 +742,7 @@ pub(super) fn a_question_that_nobody_answers_ends_the_step_and_keeps_the_task_wa
          yes           -> task t1 IN_PROGRESS, lease t1 none
          ended         -> lease t1 A, worker A ready, run t1.1 running",
     );
-    assert!(table.world.task(&task("t1")).unwrap().notes.iter().any(|note| note.contains("allowed")));
+    assert!(table.world.task(&task("t1")).unwrap().work.notes.iter().any(|note| note.contains("allowed")));
 }
 
 /// LoopDetected and ToolFailures read the audit.
@@ -1227,7 +1227,7 @@ pub(super) fn a_ticket_that_is_opened_again_is_a_new_task() {
          ticket-closed t1 -> task t1 CANCELED
          ticket t1        -> task t1 CANCELED, task t1-r2 INBOX",
     );
-    assert_eq!(table.world.task(&task("t1-r2")).unwrap().reopens, Some(task("t1")));
+    assert_eq!(table.world.task(&task("t1-r2")).unwrap().origin.reopens, Some(task("t1")));
 }
 
 /// TicketChanged.
@@ -1239,7 +1239,7 @@ pub(super) fn a_changed_ticket_is_told_to_the_agent_with_the_next_step() {
          fleet 1
          ticket-changed t1 -> task t1 IN_PROGRESS",
     );
-    assert_eq!(table.world.task(&task("t1")).unwrap().notes.len(), 1);
+    assert_eq!(table.world.task(&task("t1")).unwrap().work.notes.len(), 1);
 }
 
 /// Lost: the task stays, three times.

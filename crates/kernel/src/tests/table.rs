@@ -229,7 +229,7 @@ impl Table {
                 format!("asked {kind} {asked}")
             }
             (Some("queued"), Some(id)) => {
-                format!("queued {id} {}", self.world.task(&task(id)).unwrap().queued.is_some())
+                format!("queued {id} {}", self.world.task(&task(id)).unwrap().landing.queued.is_some())
             }
             (Some("lease"), Some(id)) => {
                 format!(
@@ -539,7 +539,7 @@ fn play(table: &mut Table, act: &str) -> Result<Reply, Refusal> {
         }
         // By the agent that works on the task.
         "proposes" => {
-            let run = table.world.task(&task(id)).and_then(|task| task.run.clone());
+            let run = table.world.task(&task(id)).and_then(|task| task.work.run.clone());
             let coder = Actor::Agent {
                 name: machines::names::AgentName::new("coder").unwrap(),
                 role: crate::config::Role::Specialist,

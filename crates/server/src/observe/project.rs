@@ -85,7 +85,7 @@ impl Watched {
         let set = |metric, value: f64| numbers.gauge(metric, [name()]).set(value);
         set(&table::COMMANDS_WAITING, self.handle.waiting() as f64);
         set(&table::MERGE_QUEUE, (world.queue.len() + usize::from(world.landing.is_some())) as f64);
-        set(&table::LEASES, world.tasks.values().filter(|task| task.lease.is_some()).count() as f64);
+        set(&table::LEASES, world.tasks.values().filter(|task| task.work.lease.is_some()).count() as f64);
         set(&table::FLEET_RUNNING, f64::from(self.project.services.control.status().running));
         set(&table::COST, world.spend.cost as f64 / 1e6);
         set(&table::READERS, self.project.services.events.readers() as f64);

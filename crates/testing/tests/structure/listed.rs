@@ -9,13 +9,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
     (
         "api/src",
         "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
-        &[
-            ("board.rs", "asks.rs", "Asks"),
-            ("host.rs", "channels.rs", "known"),
-            ("routes.rs", "asks.rs", "Asks"),
-            ("scope.rs", "channels.rs", "is_part_of"),
-            ("scope.rs", "routes.rs", "Route"),
-        ],
+        &[("host.rs", "channels.rs", "known"), ("scope.rs", "channels.rs", "is_part_of")],
     ),
     (
         "server/src",
@@ -24,29 +18,6 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
             ("credentials.rs", "answer.rs", "method"),
             ("observe/", "sending.rs", "memory"),
             ("tokens.rs", "proof.rs", "Challenge"),
-        ],
-    ),
-    ("documents/src/tickets", "one constant of a note", &[("text.rs", "edit.rs", "OUR_NOTE")]),
-    (
-        "fleet/src",
-        "settings, tests and merges of one task share types that stand in the file that made them first",
-        &[
-            ("after_commit.rs", "desktop.rs", "show"),
-            ("gate.rs", "landing.rs", "Record"),
-            ("in_force.rs", "surroundings.rs", "make_caches"),
-            ("pull_request.rs", "landing.rs", "InTheWay"),
-            ("surroundings.rs", "gate.rs", "Whose"),
-            ("trees.rs", "hooks.rs", "HookError"),
-            ("step/", "seats.rs", "tree"),
-        ],
-    ),
-    (
-        "git/src",
-        "helpers of `tree.rs` and of the files that it calls",
-        &[
-            ("identity.rs", "tree.rs", "quoted"),
-            ("tree.rs", "home.rs", "is_git_directory"),
-            ("tree.rs", "publish.rs", "Taken"),
         ],
     ),
     (
@@ -99,15 +70,14 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
     ),
     (
         "project/src",
-        "settings read files of the layout and of the workplace",
-        &[("settings/", "layout/", "Layout"), ("settings/", "workplace/", "include_file")],
+        "the settings that `adj init` writes name what the repository needs",
+        &[("settings/", "workplace/", "Needs")],
     ),
     (
         "sim/src",
         "the people of a simulation act on its stage, which calls them",
         &[("people.rs", "stage.rs", "Item"), ("rooms.rs", "stage.rs", "Item")],
     ),
-    ("machines/src/catalog", "one helper that shortens a value", &[("step.rs", "blame.rs", "blame")]),
     (
         "streams/src",
         "the store wakes live readers and keeps subscriptions",
