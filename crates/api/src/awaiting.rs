@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Call, WAIT_MAX, turns};
+use super::{Call, turns};
 use kernel::World;
+
+/// A long poll waits this long at most; then its page is empty and the caller asks again.
+pub const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// How often is looked whether something is there that is waited for.
 const LOOK: Duration = Duration::from_millis(100);

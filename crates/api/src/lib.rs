@@ -67,11 +67,12 @@ use serde_json::Value;
 
 use types::PAGE_MAX;
 
+pub use awaiting::WAIT_MAX;
 pub use board::BROKEN_TICKET;
 pub use failure::{Exit, Failure};
 pub use fleet::{Control, FleetStatus};
 pub use history::{record_view, transition};
-pub use host::{Host, WAIT_MAX};
+pub use host::Host;
 pub use problem::{Problem, holder_name};
 pub use view::{board_line, time, usd};
 

@@ -92,13 +92,6 @@ pub(crate) trait Fold<E> {
     fn fold(&mut self, event: &E) -> Result<(), String>;
 }
 
-impl SentBackTo {
-    /// Why, also where a record of before says so only in its text.
-    pub fn red_by(&self) -> RedBy {
-        crate::old_records::sent_back_by(self)
-    }
-}
-
 /// Why a stored event cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadEvent {

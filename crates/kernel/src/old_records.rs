@@ -11,14 +11,16 @@ const CONFLICT: &str = "The merge with main conflicts";
 const ESCALATED: &str = "The architect: ";
 const GAVE_UP: &str = "The architect gave up: ";
 
-/// Why work was sent back.
-pub(crate) fn sent_back_by(event: &SentBackTo) -> RedBy {
-    match (&event.what, event.by) {
-        (SentBack::Gate(output), RedBy::Tests | RedBy::Branch) if output.starts_with(NO_CHANGE) => {
-            RedBy::NoChange
+impl SentBackTo {
+    /// Why it was sent back.
+    pub fn red_by(&self) -> RedBy {
+        match (&self.what, self.by) {
+            (SentBack::Gate(output), RedBy::Tests | RedBy::Branch) if output.starts_with(NO_CHANGE) => {
+                RedBy::NoChange
+            }
+            (SentBack::Landing(output), RedBy::Tests) if output.starts_with(CONFLICT) => RedBy::Conflict,
+            (_, by) => by,
         }
-        (SentBack::Landing(output), RedBy::Tests) if output.starts_with(CONFLICT) => RedBy::Conflict,
-        (_, by) => by,
     }
 }
 
