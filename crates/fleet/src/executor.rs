@@ -236,7 +236,7 @@ impl Shared {
             Effect::TestMain { again } => main_tests::run(self, id, *again, words.as_mut()).await,
             Effect::MoveMain { task, merge, old, .. } => landing::move_main(self, task, merge, old).await,
             Effect::WriteTicket { task, ticket, status, note } => {
-                tickets::write(self, id, task, ticket, status, note.as_deref()).await
+                tickets::write(self, id, task, ticket, *status, note.as_deref()).await
             }
             Effect::CheckHealth { service } => Some(health::ask(self, service).await),
             // A timer is never handed out: it is reported when it is due.

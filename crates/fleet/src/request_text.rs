@@ -48,7 +48,7 @@ pub fn prompt(prompts: &Prompts, world: &World, request: &Request, seen: &Seen) 
         task: request.task.as_ref().map(ToString::to_string).unwrap_or_default(),
         title: one_line(title),
         by: one_line(&request.by),
-        notes: request.notes.iter().map(|note| harmless(note)).collect(),
+        notes: request.notes.iter().map(|note| harmless(&note.to_string())).collect(),
         asked: harmless(&request.text),
         ..Variables::default()
     };

@@ -7,6 +7,7 @@ use crate::rooms::Seat;
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, TaskId, WorkerName,
 };
+use machines::task::TicketStatus;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
@@ -216,7 +217,7 @@ effects! {
             => MainMoved | MainMovedByOther | CheckoutInTheWay;
         /// Write the task's status to its ticket.
         WriteTicket = "write_ticket" {
-            task: TaskId, ticket: SmolStr, status: SmolStr, note: Option<String>,
+            task: TaskId, ticket: SmolStr, status: TicketStatus, note: Option<String>,
         } of Some(task) => TicketWritten | TicketLeft;
         DeleteBranch = "delete_branch" { task: TaskId, branch: String } of Some(task) => BranchDeleted;
         /// Run what the user wants done with a main that has moved to `merge`.

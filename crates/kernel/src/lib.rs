@@ -28,6 +28,7 @@ mod hash;
 pub mod invariants;
 mod messages;
 mod natural;
+mod old_records;
 pub mod probe;
 pub mod published;
 mod reading;

@@ -12,6 +12,7 @@ use kernel::words::{GateFact, StepEnding};
 use kernel::{Effect, Millis, World};
 use machines::names::{EffectId, ServiceName, TaskId};
 use machines::run::{ToolCall, ToolStatus};
+use machines::task::TicketStatus;
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -427,7 +428,7 @@ impl PlayedWorld {
                 }
             }
             Effect::WriteTicket { ticket, status, .. } => {
-                if status == "closed" {
+                if *status == TicketStatus::Closed {
                     self.closed.insert(ticket.clone());
                 }
                 Happened::TicketWritten

@@ -361,7 +361,7 @@ impl<'t> Stage<'t> {
     ) -> Played {
         self.system(Ask::SeeTicket(SeenTicket {
             id: id.clone(),
-            status: SmolStr::new_static(status),
+            status: machines::Wire::read(status).expect("a status of a ticket"),
             title: format!("Task {id}"),
             body: body.to_owned(),
             task_type: TaskType::Feature,

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::ToSocketAddrs;
 
-use super::client::{Dialled, Trouble};
+use super::connection::{Dialled, Trouble};
 use super::{Exit, Failure};
 use api::Method;
 use server::outgoing;

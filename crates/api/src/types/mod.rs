@@ -13,6 +13,7 @@ pub mod fleet;
 pub mod history;
 pub mod host;
 pub mod machine;
+pub mod overview;
 pub mod problem;
 pub mod request;
 pub mod run;

@@ -41,6 +41,17 @@ pub struct Waiting {
     pub options: Vec<Offered>,
 }
 
+impl Waiting {
+    /// Whether both are the same thing, however long it has waited and whatever it holds up by now.
+    pub fn is_about_the_same(&self, other: &Waiting) -> bool {
+        let name = |it: &Waiting| {
+            let Waiting { task, worker, approval, request, service, dependency, channel, .. } = it.clone();
+            (it.kind, [task, worker, approval, request, service, dependency, channel])
+        };
+        name(self) == name(other)
+    }
+}
+
 /// Something that can be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Offered {

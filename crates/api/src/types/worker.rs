@@ -87,6 +87,9 @@ pub enum Activity {
     Retry {
         until: String,
     },
+    /// It goes on when main's own tests have passed.
+    #[serde(rename = "main_tests")]
+    MainTests,
     Stuck,
 }
 

@@ -63,14 +63,7 @@ pub struct Ticket {
     pub notes: Vec<Note>,
 }
 
-machines::wire_enum! {
-    /// What `tk` calls the status of a ticket.
-    pub enum Status {
-        Open = "open",
-        InProgress = "in_progress",
-        Closed = "closed",
-    }
-}
+pub use machines::task::TicketStatus as Status;
 
 /// Why a file is not read as a ticket.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -190,7 +183,7 @@ impl Ticket {
         }
         SeenTicket {
             id: self.id.clone(),
-            status: SmolStr::new_static(self.status.name()),
+            status: self.status,
             title: self.title.clone(),
             body,
             task_type: self.kind.as_deref().and_then(TaskType::read).unwrap_or(TaskType::Task),

@@ -31,7 +31,7 @@ use crate::probe::Probe;
 use crate::rooms::Seat;
 use crate::session::Session;
 use crate::specs::{self, SPEC_BYTES_MAX, SpecState, Story, TRIES_MAX};
-use crate::words::RequestKind;
+use crate::words::{NoteKind, RequestKind};
 use crate::world::Request;
 
 /// The architect's own agent, by a rule that speaks for it.
@@ -694,7 +694,7 @@ fn refused(d: &mut Draft, id: &RequestId, why: &str) -> Ruled {
 /// A person is asked; the request stays in hand.
 fn escalate(d: &mut Draft, id: &RequestId, why: &str) -> Ruled {
     d.rule(Rule::ArchitectEscalated);
-    d.emit(RequestNoted { id: id.clone(), note: format_smolstr!("The architect: {why}") });
+    d.emit(RequestNoted { id: id.clone(), note: SmolStr::new(why), kind: NoteKind::Escalation });
     d.emit(RequestForPerson { id: id.clone() });
     tell(d, architect::Event::CannotAnswer)
 }
@@ -708,7 +708,7 @@ fn abandon(d: &mut Draft, id: &RequestId, reason: &str) -> Ruled {
 
 /// The request leaves the queue and waits for a person alone.
 fn leave_to_person(d: &mut Draft, id: &RequestId, why: &str) {
-    d.emit(RequestNoted { id: id.clone(), note: format_smolstr!("The architect gave up: {why}") });
+    d.emit(RequestNoted { id: id.clone(), note: SmolStr::new(why), kind: NoteKind::GaveUp });
     d.emit(RequestForPerson { id: id.clone() });
     leave_queue(d, id);
 }
@@ -799,7 +799,7 @@ pub(super) fn person_answers(d: &mut Draft, request: &Request, text: &str) -> Re
         return Err(Refusal::new(409, "NOT_ESCALATED", message).hint("it answers in order of arrival"));
     }
     d.rule(Rule::PersonAnswered);
-    d.emit(RequestNoted { id: id.clone(), note: format_smolstr!("{by}: {text}") });
+    d.emit(RequestNoted { id: id.clone(), note: format_smolstr!("{by}: {text}"), kind: NoteKind::Plain });
     if !in_hand {
         // The architect had given it up: with what the person says it takes it up again.
         if !d.world.is_queued(id) {

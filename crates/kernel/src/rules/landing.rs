@@ -69,7 +69,7 @@ pub(super) fn gate_found_empty(d: &mut Draft, effect: &EffectId, gate: &Gate, em
     }
     d.emit(EmptyDiffSeen { id: gate.id.clone(), cause: gate.cause() });
     let output = "There is no change in the branch. If none is needed, say so and why.";
-    gate_red(d, gate.id, gate.worker, output, RedBy::Branch, gate.cause())
+    gate_red(d, gate.id, gate.worker, output, RedBy::NoChange, gate.cause())
 }
 
 pub(super) fn gate_found_red(d: &mut Draft, effect: &EffectId, gate: &Gate, red: &GateRed) -> Ruled {
@@ -168,7 +168,7 @@ pub(super) fn gate_red(
                 RedBy::Tests | RedBy::InDoubt | RedBy::Environment => {
                     format!("no fix round is left; tests failed: {}", why::last_line(output))
                 }
-                RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch => {
+                RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch | RedBy::NoChange => {
                     format!("no fix round is left: {}", why::last_line(output))
                 }
             };

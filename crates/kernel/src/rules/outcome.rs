@@ -152,7 +152,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         EffectOutcome::WriteTicket { ticket, status, outcome, .. } => match outcome {
             outcomes::WriteTicket::TicketWritten(_) => {
                 d.end(id, EffectEnd::Done);
-                ticket_says(d, ticket, status);
+                ticket_says(d, ticket, *status);
             }
             outcomes::WriteTicket::TicketLeft(_) => d.end(id, EffectEnd::Done),
             outcomes::WriteTicket::Failed(failed) => tried(d, id, &failed.error),

@@ -86,6 +86,36 @@ fn an_event_that_this_version_does_not_know_is_an_error_that_says_so() {
     );
 }
 
+/// A log of before says some things only in a sentence. They are read once, where records are read.
+#[test]
+fn what_records_of_before_say_in_a_sentence_is_known_by_its_kind() {
+    use crate::command::RedBy;
+    use crate::words::NoteKind;
+    let told =
+        |kind: &'static str| samples().into_iter().filter(move |(of, _)| of == kind).map(|(_, data)| data);
+    let mut sent_back: Vec<(RedBy, String)> = Vec::new();
+    for data in told("sent_back") {
+        let Ok(Event::SentBackTo(sent)) = Event::decode("sent_back", &data) else { panic!("{data}") };
+        sent_back.push((sent.red_by(), data));
+    }
+    for (by, data) in sent_back {
+        let no_change = data.contains("There is no change");
+        let conflicts = data.contains("The merge with main conflicts");
+        assert_eq!((by == RedBy::NoChange, by == RedBy::Conflict), (no_change, conflicts), "{data}");
+    }
+    for data in told("request_noted") {
+        let Ok(Event::RequestNoted(noted)) = Event::decode("request_noted", &data) else { panic!("{data}") };
+        let note = crate::old_records::note(&noted);
+        let shown = match note.text.as_str() {
+            "which people?" => (NoteKind::Escalation, "The architect: which people?"),
+            "it crashed three times" => (NoteKind::GaveUp, "The architect gave up: it crashed three times"),
+            "human:ann: this one" => (NoteKind::Plain, "human:ann: this one"),
+            text => panic!("{text}"),
+        };
+        assert_eq!((note.kind, note.to_string().as_str()), shown);
+    }
+}
+
 /// Kinds are names in a log that lives forever: two may not be alike.
 #[test]
 fn no_two_events_share_a_name() {

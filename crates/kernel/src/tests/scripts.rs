@@ -1780,8 +1780,12 @@ pub(super) fn the_ticket_says_that_the_task_is_under_way_and_one_that_somebody_e
          ticket t2        -> task t2 IN_PROGRESS, asked write_ticket 1
          left t2          -> asked write_ticket 0",
     );
-    assert_eq!(table.world.tickets["t1"].status, "closed");
-    assert_eq!(table.world.tickets["t2"].status, "open", "git has it: it is left as it was");
+    assert_eq!(table.world.tickets["t1"].status, machines::task::TicketStatus::Closed);
+    assert_eq!(
+        table.world.tickets["t2"].status,
+        machines::task::TicketStatus::Open,
+        "git has it: it is left as it was"
+    );
 }
 
 /// A person's word takes a ticket that somebody else has.

@@ -204,7 +204,7 @@ impl Steps {
 
     fn take(&mut self, event: &Event, record: &Record) {
         match event {
-            Event::EffectAsked(asked) if asked.what.kind() == "start_step" => {
+            Event::EffectAsked(asked) if matches!(asked.what, kernel::Effect::StartStep { .. }) => {
                 self.begun.insert(asked.id.clone(), record.at);
             }
             Event::EffectEnded(ended) => {

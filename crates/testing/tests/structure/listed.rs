@@ -9,22 +9,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
     (
         "api/src",
         "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
-        &[
-            ("board.rs", "history.rs", "Worked"),
-            ("board.rs", "requests.rs", "awaited"),
-            ("host.rs", "channels.rs", "known"),
-            ("scope.rs", "channels.rs", "is_part_of"),
-        ],
-    ),
-    (
-        "adj/src/cli",
-        "a client, its address and its errors know each other",
-        &[
-            ("address.rs", "client.rs", "Dialled"),
-            ("project.rs", "client.rs", "Client"),
-            ("chat.rs", "channel.rs", "Tail"),
-            ("hosted.rs", "run.rs", "Wanted"),
-        ],
+        &[("host.rs", "channels.rs", "known"), ("scope.rs", "channels.rs", "is_part_of")],
     ),
     (
         "server/src",
