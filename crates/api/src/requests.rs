@@ -7,7 +7,7 @@ use super::types::request::{
     Answer, Claim, ListQuery, NewAnswer, NewRequest, Plan, Request, ShowQuery, WaitsFor, Wish, Wished,
 };
 use super::types::{Page, task};
-use super::{Call, Problem, WAIT_MAX, board, field, scope, time, turns, word};
+use super::{Call, Problem, WAIT_MAX, board, field, scope, time, turns};
 use kernel::words::RequestKind;
 use kernel::{Actor, Ask, World, world};
 use machines::names::{RequestId, RunId, TaskId};
@@ -104,8 +104,7 @@ pub fn shown(world: &World, asked: &world::Request) -> Request {
 }
 
 pub fn ask(call: &Call, (): (), _: Nothing, new: NewRequest) -> Result<Request, Problem> {
-    let kind = new.kind.map(|kind| word::<RequestKind>("kind", &kind)).transpose()?;
-    let kind = kind.unwrap_or(RequestKind::Question);
+    let kind = new.kind.unwrap_or(RequestKind::Question);
     let task = new.task.map(|task| field::<TaskId>("task", &task)).transpose()?;
     let run = match &call.request.actor {
         Actor::Agent { .. } => Some(own_run(call, new.run.as_deref())?),

@@ -2,7 +2,7 @@
 
 use super::types::run::{ListQuery, Open, Piece, Reported, Run, Sent, ToolCall, Written};
 use super::types::{Nothing, Page, Paging};
-use super::{Call, Problem, field, time, view, whole_numbers, wrong};
+use super::{Call, Problem, field, member, time, view, wrong};
 use kernel::event::ToolAudited;
 use kernel::world::TOOL_NOT_ALLOWED;
 use kernel::{Actor, Ask, Event, Reply};
@@ -118,7 +118,7 @@ fn read(mut event: Map<String, Value>) -> Result<machines::run::Event, Problem> 
     serde_json::from_value(sent.clone()).or_else(|error| {
         // To JSON, `2.0` is a whole number like any other.
         let wrong = |_| Problem::bad(format!("invalid event: {error}"));
-        serde_json::from_value(whole_numbers(sent)).map_err(wrong)
+        serde_json::from_value(member::whole_numbers(sent)).map_err(wrong)
     })
 }
 

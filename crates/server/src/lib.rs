@@ -1,5 +1,5 @@
 //! HTTP, tools and webhooks: HTTP in, [`api::Request`] on, JSON out. It may know the API and what it is answered from, and decides
-//! nothing. Begin with `answer.rs`; `mcp/table.rs` has the tools.
+//! nothing. Begin with `answer.rs`; `mcp/calls.rs` has the code of tools.
 //!
 //! A project has a socket beside its log, and a server has a TCP address where several projects can be asked. Both lead
 //! to the same answers. `host_names` says which requests are accepted at the address, `tokens` and `sessions` who asks, `answer` reads what is

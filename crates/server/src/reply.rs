@@ -12,7 +12,7 @@ use super::observe;
 use api::{self, Problem};
 
 pub fn respond_problem(problem: &Problem) -> Response {
-    let mut response = respond(problem.status, &api::routes::document(&problem.document()));
+    let mut response = respond(problem.status, &api::operation::document(&problem.document()));
     let headers = response.headers_mut();
     if let Some(seconds) = problem.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

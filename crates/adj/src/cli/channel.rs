@@ -9,10 +9,11 @@ use api::Method;
 use api::types::Nothing;
 use api::types::channel::{
     Channel, Entry, HeldTurn, ListQuery, Member, MessagesQuery, NewChannel, NewMember, NewMessage,
-    TurnAction, TurnConfig, TurnWord,
+    OverrideTo, TurnAction, TurnConfig, TurnWord,
 };
 use clap::{Args, Subcommand, ValueEnum};
-use machines::turn::State;
+use kernel::rooms::TurnEnd;
+use machines::turn::{InterruptBehaviour, State};
 use std::io::Write;
 
 #[derive(Debug, Subcommand)]
@@ -320,7 +321,7 @@ fn create(command: Create, context: Context) -> Result<(), Failure> {
     let config = TurnConfig {
         default_timeout_seconds: command.timeout.unwrap_or(usual.default_timeout_seconds),
         wait_timeout_seconds: command.wait_timeout.unwrap_or(usual.wait_timeout_seconds),
-        human_interrupt_mode: command.mode.map_or(usual.human_interrupt_mode, |mode| word(&mode)),
+        human_interrupt_mode: command.mode.map_or(usual.human_interrupt_mode, InterruptBehaviour::from),
         announce_timeouts: !command.no_announce_timeouts,
         announce_disconnects: !command.no_announce_disconnects,
         auto_detect_turn_end: command.auto_detect.is_some(),
@@ -331,7 +332,7 @@ fn create(command: Create, context: Context) -> Result<(), Failure> {
         turn_config: Some(config),
         topic: command.topic,
         task: command.task,
-        ends: command.ends.map(|ends| word(&ends)),
+        ends: command.ends.map(TurnEnd::from),
     };
     make(&project, &new, &command.add, context)
 }
@@ -370,8 +371,24 @@ fn hints(project: &Project, channel: &Channel, globals: &Globals) {
 }
 
 /// The word of an option, as the API has it.
-fn word(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+impl From<Mode> for InterruptBehaviour {
+    fn from(mode: Mode) -> InterruptBehaviour {
+        match mode {
+            Mode::Inject => InterruptBehaviour::Inject,
+            Mode::Queue => InterruptBehaviour::Queue,
+            Mode::Interrupt => InterruptBehaviour::Interrupt,
+            Mode::Parallel => InterruptBehaviour::Parallel,
+        }
+    }
+}
+
+impl From<Ends> for TurnEnd {
+    fn from(ends: Ends) -> TurnEnd {
+        match ends {
+            Ends::Reply => TurnEnd::Reply,
+            Ends::Signal => TurnEnd::Signal,
+        }
+    }
 }
 
 fn told(channel: &Channel, context: Context) -> Result<(), Failure> {
@@ -591,7 +608,7 @@ fn close(command: &Close, context: Context) -> Result<(), Failure> {
 
 pub fn turn(command: Turn, context: Context) -> Result<(), Failure> {
     let of = |action: TurnAction, turn: OneTurn| {
-        let word = TurnWord { agent: turn.agent, action: action.to_string(), ..TurnWord::default() };
+        let word = TurnWord { agent: turn.agent, ..TurnWord::of(action) };
         (turn.channel, word)
     };
     let (channel, word) = match command {
@@ -606,7 +623,7 @@ pub fn turn(command: Turn, context: Context) -> Result<(), Failure> {
         }
         Turn::Resume(Resume { turn, to: Some(To::Queued) }) => {
             let (channel, word) = of(TurnAction::Override, turn);
-            (channel, TurnWord { to: Some("QUEUED".to_owned()), ..word })
+            (channel, TurnWord { to: Some(OverrideTo::Queued), ..word })
         }
         Turn::Resume(Resume { turn, .. }) => of(TurnAction::Resume, turn),
     };

@@ -429,7 +429,7 @@ impl Chat<'_> {
     }
 
     fn turn(&self, action: TurnAction, agent: Option<String>) -> Result<String, Failure> {
-        let word = TurnWord { agent, action: action.to_string(), ..TurnWord::default() };
+        let word = TurnWord { agent, ..TurnWord::of(action) };
         let after: Channel = self.project.post(&format!("{}/turn", self.path), &word)?;
         Ok(channel::turn_words(&after))
     }

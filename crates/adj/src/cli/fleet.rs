@@ -5,12 +5,12 @@ use super::project::Project;
 use super::state;
 use super::terminal::{self, Colour, Paint, thousands};
 use super::text::{self, Money, Table, dash, visible};
-use super::{Context, Failure};
+use super::{Context, Exit, Failure};
 use api::types::Nothing;
 use api::types::approval::{self, Approval};
 use api::types::architect::Architect;
 use api::types::channel::{self, Channel};
-use api::types::cost::{self, Spend};
+use api::types::cost::{self, CostBy, Spend};
 use api::types::fleet::{Fleet, MainState};
 use api::types::request::WaitsFor;
 use api::types::task::Queued;
@@ -423,7 +423,12 @@ pub fn deny(command: &Decide, context: Context) -> Result<(), Failure> {
 
 impl Decide {
     fn answer(&self, approve: bool) -> approval::Decide {
-        approval::Decide { approve, note: self.note.clone(), to: self.to.clone(), ..Default::default() }
+        approval::Decide {
+            approve,
+            note: self.note.clone(),
+            to: self.to.as_deref().and_then(Status::read),
+            ..Default::default()
+        }
     }
 }
 
@@ -481,12 +486,17 @@ pub struct Cost {
 
 pub fn cost(command: &Cost, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let cost: cost::Cost = project.get_with("/cost", &cost::Query { by: Some(command.by.clone()) })?;
+    let by = CostBy::read(&command.by).ok_or_else(|| {
+        let known = api::types::one_of::<CostBy>();
+        let message = format!("`--by` cannot be `{}`: use {known}", command.by.escape_debug());
+        Failure::new(Exit::Usage, message)
+    })?;
+    let cost: cost::Cost = project.get_with("/cost", &cost::Query { by: Some(by) })?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&cost))?);
     }
+    let steps = by == CostBy::Step;
     let by = command.by.to_uppercase();
-    let steps = command.by == "step";
     let mut table = match steps {
         true => Table::new(&["STEP", "TASK", "WORKER", "INPUT", "OUTPUT", "COST"]),
         false => Table::new(&[by.as_str(), "INPUT", "OUTPUT", "COST"]),

@@ -75,7 +75,7 @@ pub struct Decide {
     /// Where the task goes, if not back to where it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<Status>>")]
-    pub to: Option<String>,
+    pub to: Option<Status>,
     /// At the turn limit: how many turns are added to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 199))]

@@ -49,11 +49,11 @@ machines::wire_enum! {
 }
 
 /// An answer of the architect's agent.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArchitectAnswer {
     #[schemars(with = "Words<Says>")]
-    pub answer: String,
+    pub answer: Says,
     /// The answer itself, what is to be changed, or why a person must decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,

@@ -1,6 +1,7 @@
 //! Who asks.
 
 use super::Words;
+use kernel::rooms::Seat;
 use machines::machine::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,14 @@ pub struct Caller {
     pub channel: Option<String>,
     /// How long a question of an agent waits for its answer before the agent is told to go on without, in seconds.
     pub question_seconds: u32,
+}
+
+impl Caller {
+    /// Whether it speaks as the architect.
+    pub fn is_architect(&self) -> bool {
+        let seat = self.seat.clone().map(Seat::try_from);
+        matches!(seat, Some(Ok(Seat::Architect)))
+    }
 }
 
 machines::wire_enum! {

@@ -27,7 +27,7 @@ pub struct NewChannel {
     /// out, or only its own `signal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<TurnEnd>>")]
-    pub ends: Option<String>,
+    pub ends: Option<TurnEnd>,
 }
 
 /// How turns go in a channel.
@@ -43,7 +43,7 @@ pub struct TurnConfig {
     /// What a person's message does while an agent has the turn. `inject`: that agent gets it at once, the others after the
     /// turn. `queue`: all get it after the turn. `interrupt`: the turn pauses. `parallel`: all get it at once.
     #[schemars(with = "Words<InterruptBehaviour>")]
-    pub human_interrupt_mode: String,
+    pub human_interrupt_mode: InterruptBehaviour,
     /// Say in the channel that a turn has timed out.
     pub announce_timeouts: bool,
     /// Say in the channel that an agent was lost in its turn.
@@ -60,7 +60,7 @@ impl From<&machines::turn::TurnConfig> for TurnConfig {
         TurnConfig {
             default_timeout_seconds: config.default_timeout_seconds,
             wait_timeout_seconds: config.wait_timeout_seconds,
-            human_interrupt_mode: config.human_interrupt_mode.to_string(),
+            human_interrupt_mode: config.human_interrupt_mode,
             announce_timeouts: config.announce_timeouts,
             announce_disconnects: config.announce_disconnects,
             auto_detect_turn_end: config.auto_detect_turn_end,
@@ -322,7 +322,7 @@ machines::wire_enum! {
 }
 
 /// Something about a turn.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("not" = {"anyOf": [
     {"required": ["to"], "properties": {"to": {"type": "string"}, "action": {"not": {"const": "override"}}}},
@@ -337,11 +337,11 @@ pub struct TurnWord {
     #[schemars(with = "Option<Name>")]
     pub agent: Option<String>,
     #[schemars(with = "Words<TurnAction>")]
-    pub action: String,
+    pub action: TurnAction,
     /// With `override`: ACTIVE to let the turn go on, or QUEUED to take it away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<OverrideTo>>")]
-    pub to: Option<String>,
+    pub to: Option<OverrideTo>,
     /// With `wait`: what for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -349,6 +349,12 @@ pub struct TurnWord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = u32::MAX))]
     pub seconds: Option<u32>,
+}
+
+impl TurnWord {
+    pub fn of(action: TurnAction) -> TurnWord {
+        TurnWord { agent: None, action, to: None, note: None, seconds: None }
+    }
 }
 
 /// What the review in a channel comes to.

@@ -19,6 +19,7 @@ pub mod run;
 pub mod spec;
 pub mod task;
 pub mod token;
+pub mod tool;
 pub mod waiting;
 pub mod why;
 pub mod worker;
@@ -35,6 +36,12 @@ pub const PAGE_MAX: usize = 1_000;
 const PAGE: usize = 100;
 /// About so many bytes; a page that would be longer ends early, and its `next` says where it goes on.
 pub const PAGE_BYTES_MAX: usize = 256 << 10;
+
+/// The schema of a type, as a generator makes it.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// The member of a query that holds an answer back until there is something to say.
+pub const WAIT: &str = "wait";
 
 /// A request that brings nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -272,6 +279,12 @@ fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+/// The words of a set, as in `use one of`.
+pub fn one_of<T: machines::Wire>() -> String {
+    let names: Vec<String> = T::ALL.iter().map(|word| format!("`{}`", word.name())).collect();
+    format!("one of {}", names.join(", "))
 }
 
 /// For the schema of a word that is one of a few.

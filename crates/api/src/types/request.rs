@@ -97,8 +97,8 @@ pub struct Answer {
 pub struct NewRequest {
     /// `question`, which is what is meant where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["question", null]))]
-    pub kind: Option<String>,
+    #[schemars(with = "Option<String>", extend("enum" = ["question", null]))]
+    pub kind: Option<RequestKind>,
     /// What it is about; an agent asks about its own task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]

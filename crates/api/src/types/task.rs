@@ -3,8 +3,10 @@
 use super::cost::Spend;
 use super::{Cursor, Limit, Name, Text, Words};
 use kernel::world::ProposalState;
+use machines::Wire;
 use machines::task::{ApprovalCause, BlockReason, PlanSource, Status, TaskType};
 use schemars::JsonSchema;
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,9 +15,8 @@ use serde_json::Value;
 #[serde(deny_unknown_fields)]
 pub struct ListQuery {
     /// Only tasks of these statuses, with commas between them.
-    #[schemars(with = "Option<Statuses>")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
+    pub status: Option<Statuses>,
     /// Only tasks of this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
@@ -27,8 +28,29 @@ pub struct ListQuery {
     pub limit: Option<Limit>,
 }
 
-/// Statuses with commas between them, for the schema.
-struct Statuses;
+/// Statuses with commas between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statuses(pub Vec<Status>);
+
+impl Serialize for Statuses {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let names: Vec<&str> = self.0.iter().map(|status| status.name()).collect();
+        to.serialize_str(&names.join(","))
+    }
+}
+
+impl<'de> Deserialize<'de> for Statuses {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Statuses, D::Error> {
+        let text = String::deserialize(from)?;
+        let status = |name: &str| {
+            Status::read(name).ok_or_else(|| {
+                let known = super::one_of::<Status>();
+                D::Error::custom(format!("there is no status `{}`: use {known}", name.escape_debug()))
+            })
+        };
+        text.split(',').map(status).collect::<Result<_, _>>().map(Statuses)
+    }
+}
 
 impl JsonSchema for Statuses {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -40,7 +62,6 @@ impl JsonSchema for Statuses {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        use machines::Wire;
         let names: Vec<&str> = Status::ALL.iter().map(|status| status.name()).collect();
         let one = format!("({})", names.join("|"));
         schemars::json_schema!({"type": "string", "pattern": format!("^{one}(,{one})*$")})
@@ -385,7 +406,7 @@ pub struct Add {
     pub id: Option<String>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<TaskType>>")]
-    pub task_type: Option<String>,
+    pub task_type: Option<TaskType>,
     /// From 0, the most urgent, to 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4))]
@@ -469,7 +490,7 @@ pub struct Move {
     /// The status to move to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Words<Status>", required)]
-    pub to: Option<String>,
+    pub to: Option<Status>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee_ids: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]

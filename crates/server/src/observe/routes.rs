@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::Method;
 
-use super::super::{HttpServer, Transport};
+use super::super::{HttpServer, Transport, mcp};
 use super::recorder::Word;
 use api;
 
@@ -15,7 +15,7 @@ const PAGES: &[&str] = &[
     "/enter",
     "/enter.js",
     "/healthz",
-    "/mcp",
+    mcp::PATH,
     "/metrics",
     "/openapi.json",
     "/readyz",

@@ -10,13 +10,10 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "api/src",
         "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
         &[
-            ("board.rs", "asks.rs", "Asks"),
             ("board.rs", "history.rs", "Worked"),
             ("board.rs", "requests.rs", "awaited"),
             ("host.rs", "channels.rs", "known"),
-            ("routes.rs", "asks.rs", "Asks"),
             ("scope.rs", "channels.rs", "is_part_of"),
-            ("scope.rs", "routes.rs", "Route"),
         ],
     ),
     (
