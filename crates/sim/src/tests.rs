@@ -84,6 +84,7 @@ const NOT_PLAYED: &[&str] = &[
 
 /// Every rule, every row of task, worker and run, every fault and every outcome of an effect is hit: what is never hit is not
 /// tested.
+/// Slow: it plays 600 lives, so that every rule, row and fault is met.
 #[test]
 fn whatever_goes_wrong_every_invariant_holds_and_every_rule_is_used() {
     let hits = play(0..600, 6, 3, &Fault::list("all").unwrap());

@@ -15,8 +15,6 @@ mod connection;
 mod demo;
 mod demo_people;
 mod download;
-#[cfg(debug_assertions)]
-mod fixtures;
 mod fleet;
 mod help;
 mod hosted;

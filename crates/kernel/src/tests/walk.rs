@@ -176,6 +176,7 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
     acts
 }
 
+/// Slow: it walks through every combination of states.
 #[test]
 fn no_outcome_of_the_world_is_refused_wherever_the_machines_stand() {
     let mut start = Table::with(|config| {
