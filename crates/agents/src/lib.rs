@@ -25,6 +25,7 @@ use kernel::command::{StepFailure, Usage};
 use kernel::decisions::{self, Word};
 use machines::run::ToolCall;
 use nix::libc;
+use process::sandbox::places::ProgramHome;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::io::Read;
@@ -82,6 +83,11 @@ pub trait Adapter: Send + Sync {
     /// Whether its program is given the tools by which an agent speaks to Adjutant.
     fn has_tools(&self) -> bool {
         false
+    }
+
+    /// What its program keeps of itself in the user's home, hidden from all other agents and from tests: `~/.codex`.
+    fn home(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Whether the program may look at what it keeps of itself in the user's home. One that is given its login by a variable
@@ -152,6 +158,31 @@ adapters! {
 /// The adapters that there are, by the name that the settings have.
 pub fn adapter(name: &str) -> Option<&'static dyn Adapter> {
     ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
+}
+
+/// What the programs of all adapters keep of themselves in the user's home.
+pub fn homes() -> Vec<ProgramHome> {
+    ADAPTERS.iter().filter_map(|adapter| Some((adapter.program()?, adapter.home()))).collect()
+}
+
+/// The adapters as a sentence lists them: `"claude", "codex", "command" (any program) or "script"`.
+pub fn choices() -> String {
+    let words: Vec<String> = ADAPTERS
+        .iter()
+        .map(|adapter| match (adapter.program(), adapter.command_is()) {
+            (None, CommandIs::Program) => format!("\"{}\" (any program)", adapter.name()),
+            _ => format!("\"{}\"", adapter.name()),
+        })
+        .collect();
+    listed(&words)
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub fn listed(words: &[String]) -> String {
+    match words {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 /// One step, as it is ordered: everything that an adapter may need to start it. It is kept with the step, so that

@@ -597,7 +597,8 @@ fn look_at_limits(settings: &Settings) -> Finding {
 /// What the sandbox holds here, what it hides, and what it does not hold.
 fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) -> Vec<Finding> {
     let variable = |name: &str| std::env::var_os(name);
-    let machine = sandbox::places::Machine { home, variable: &variable };
+    let agents = agents::homes();
+    let machine = sandbox::places::Machine { home, agents: &agents, variable: &variable };
     let shown = |path: &Path| match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(inside) => format!("~/{}", inside.display()),
         None => path.display().to_string(),

@@ -210,7 +210,8 @@ pub fn sandbox(
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let variable = |name: &str| std::env::var_os(name);
-    let machine = Machine { home: home.as_deref(), variable: &variable };
+    let agents = agents::homes();
+    let machine = Machine { home: home.as_deref(), agents: &agents, variable: &variable };
     let strict = settings.mode == SandboxMode::Strict;
     let mut read_write = vec![cwd.to_owned(), folders.private.clone(), folders.temp.clone()];
     let speaks = matches!(purpose, Purpose::Reply(..));

@@ -13,6 +13,8 @@ mod completions;
 mod demo;
 mod demo_people;
 mod download;
+#[cfg(debug_assertions)]
+mod fixtures;
 mod fleet;
 mod help;
 mod hosted;

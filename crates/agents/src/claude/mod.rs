@@ -5,6 +5,7 @@
 //! the task's own directory is taken up. `docs/agents.md` has the reasons.
 
 mod reader;
+#[cfg(debug_assertions)]
 pub mod replay;
 mod wire;
 
@@ -159,6 +160,10 @@ impl Adapter for Claude {
 
     fn program(&self) -> Option<&'static str> {
         Some("claude")
+    }
+
+    fn home(&self) -> &'static [&'static str] {
+        &["~/.claude/.credentials.json", "~/.claude.json", "~/.claude/projects", "~/.claude/history.jsonl"]
     }
 
     fn has_tools(&self) -> bool {

@@ -5,7 +5,9 @@
 //! repository or out of the task's own directory is taken up. `docs/agents.md` has the reasons.
 
 mod reader;
+#[cfg(debug_assertions)]
 pub mod replay;
+#[cfg(debug_assertions)]
 mod replay_tools;
 mod wire;
 
@@ -127,6 +129,10 @@ impl Adapter for Codex {
 
     fn program(&self) -> Option<&'static str> {
         Some("codex")
+    }
+
+    fn home(&self) -> &'static [&'static str] {
+        &["~/.codex"]
     }
 
     fn has_tools(&self) -> bool {

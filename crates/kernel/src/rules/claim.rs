@@ -80,8 +80,12 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
         begins(d, &agent, Probe::Run(run));
     }
     reserve(d, id);
-    let fleet = &d.world.config.fleet;
-    let limits = worker::Limits { max_steps: fleet.max_steps, max_fix_rounds: fleet.max_fix_rounds };
+    let config = &d.world.config;
+    let limits = worker::Limits {
+        max_steps: config.fleet.max_steps,
+        max_fix_rounds: config.fleet.max_fix_rounds,
+        backoff_seconds: config.limits.backoff_seconds,
+    };
     d.move_worker(name, worker::Event::Assign { task: id.clone(), claimable: true, limits }).map(drop)
 }
 

@@ -43,8 +43,8 @@ pub(super) fn page() -> String {
         let _ = writeln!(text, "## `[{}]`\n\n{}\n", heading(section), section.about);
         text.push_str("| key | value | default | what it does |\n| --- | --- | --- | --- |\n");
         for key in section.keys {
-            let default =
-                if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
+            let default = key.default();
+            let default = if default.is_empty() { "–".to_owned() } else { format!("`{default}`") };
             let _ = writeln!(
                 text,
                 "| `{}` | {} | {default} | {} |",
@@ -101,8 +101,8 @@ fn more(section: &str) -> String {
              `adj logs TASK --tests` prints what the last tests of a task wrote, in the order in which they wrote it.\n\n"
         }
         "agents.*" => {
-            "Without any `[agents.…]` there is one, `coder`, with all defaults. `command` is `[\"claude\"]`\n\
-             or `[\"codex\"]` for those adapters, and must be given for the others.\n\n\
+            "Without any `[agents.…]` there is one, `coder`, with all defaults. `command` is {programs}\n\
+             for those adapters, and must be given for the others.\n\n\
              An agent gets `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TZ` and the variables of your language from you, what\n\
              `env` names, and from Adjutant `TERM=dumb`, a `TMPDIR` of its own, `ADJ_TASK`, `ADJ_WORKER`, `ADJ_RUN` and\n\
              `ADJ_PORT_BASE`, and by `GIT_CONFIG_COUNT` that git signs nothing. Nothing else: no key, no token, no\n\
@@ -165,7 +165,13 @@ fn more(section: &str) -> String {
         }
         _ => "",
     }
-    .to_owned()
+    .replace("{programs}", &programs())
+}
+
+/// The commands of adapters that have one by themselves: `["claude"]` or `["codex"]`.
+fn programs() -> String {
+    let programs = agents::ADAPTERS.iter().filter_map(|adapter| adapter.program());
+    agents::listed(&programs.map(|program| format!("`[\"{program}\"]`")).collect::<Vec<_>>())
 }
 
 fn prompts() -> String {

@@ -1,9 +1,12 @@
 //! The one table of keys. What is read, refused, published as a schema, written by `adj init` and printed as a page all
 //! comes from here, so none of them can know a key that the others do not.
 
+use std::borrow::Cow;
+
 use process::sandbox::Namespaces;
 
 use super::{AdapterKind, Credit, Isolation, LandBy, Merge, Network, Plan, SandboxMode, TicketSource};
+use kernel::Config;
 use kernel::config::{Proposals, Restore, Review, Role};
 use kernel::waiting::Severity;
 use machines::Wire;
@@ -27,10 +30,19 @@ pub struct Key {
     pub path: &'static str,
     /// What may stand there.
     pub kind: Kind,
-    /// As it would be written in the file; empty where there is no value by default.
-    pub default: &'static str,
+    /// What holds if the file does not set it.
+    pub usual: Usual,
     /// What it does, in one sentence.
     pub about: &'static str,
+}
+
+/// What holds if the file does not set a key.
+#[derive(Clone, Copy, Debug)]
+pub enum Usual {
+    /// As it would be written in the file; empty where there is no value by default.
+    Written(&'static str),
+    /// What the rules have: a number, or seconds. It is written nowhere else.
+    Rules(fn(&Config) -> u64),
 }
 
 /// What may stand behind a key.
@@ -100,7 +112,12 @@ fn words<T: Wire>() -> Vec<&'static str> {
 }
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
-    Key { path, kind, default, about }
+    Key { path, kind, usual: Usual::Written(default), about }
+}
+
+/// A key by which the rules decide: their default is its default.
+const fn rule(path: &'static str, kind: Kind, usual: fn(&Config) -> u64, about: &'static str) -> Key {
+    Key { path, kind, usual: Usual::Rules(usual), about }
 }
 
 /// Every key there is.
@@ -121,11 +138,11 @@ pub const SECTIONS: &[Section] = &[
         about: "The workers, and how far they go on their own.",
         keys: &[
             key("agent", Kind::Name, r#""coder""#, "The agent that workers run, by its name in `[agents]`."),
-            key("workers", Kind::Number(0, WORKERS_MAX), "3", "Number of workers that `adj run` starts. Lowering it retires idle workers."),
+            rule("workers", Kind::Number(0, WORKERS_MAX), |c| c.fleet.workers.into(), "Number of workers that `adj run` starts. Lowering it retires idle workers."),
             key("isolation", Kind::Choice(words::<Isolation>), r#""clone""#, "Whether a task's tree is a clone of its own or a worktree of this repository."),
             key("trees", Kind::Folder, r#""../{project}.agents""#, "Directory of the trees that agents and tests work in: absolute, or relative to the project. `{project}` is the project's name. Read when the fleet starts."),
-            key("max_steps", Kind::Number(1, MANY), "20", "Maximum number of steps. Then the checks run, even if the agent does not say that it is done."),
-            key("max_fix_rounds", Kind::Number(0, MANY), "3", "How many times a worker gets the output of failing tests before it is stuck."),
+            rule("max_steps", Kind::Number(1, MANY), |c| c.fleet.max_steps.into(), "Maximum number of steps. Then the checks run, even if the agent does not say that it is done."),
+            rule("max_fix_rounds", Kind::Number(0, MANY), |c| c.fleet.max_fix_rounds.into(), "How many times a worker gets the output of failing tests before it is stuck."),
             key("step_timeout", Kind::Time, r#""30m""#, "Timeout of one step of an agent."),
             key("stop_timeout", Kind::Time, r#""30s""#, "How long `adj stop` and Ctrl-C wait for running calls before they end them."),
             key("review", Kind::Choice(words::<Review>), r#""human""#, "Who approves work that passed its checks: you, the architect, or nobody."),
@@ -201,8 +218,8 @@ pub const SECTIONS: &[Section] = &[
             key("yellow", Kind::Tools, "[]", "Calls that ask a person when an intern makes them."),
             key("green", Kind::Tools, "[]", "Calls that never ask, though a shipped rule would."),
             key("lead_may_complete", Kind::Flag, "false", "Whether an agent that is a lead may move a reviewed task to DONE."),
-            key("max_review_cycles", Kind::Number(0, MANY), "3", "Reviews that may ask for changes before the task is blocked."),
-            key("max_landing_rounds", Kind::Number(0, MANY), "3", "Landings that may fail before the task is blocked. A conflict with a newer main is not counted if the agent had solved the one before."),
+            rule("max_review_cycles", Kind::Number(0, MANY), |c| c.policy.max_review_cycles.into(), "Reviews that may ask for changes before the task is blocked."),
+            rule("max_landing_rounds", Kind::Number(0, MANY), |c| c.policy.max_landing_rounds.into(), "Landings that may fail before the task is blocked. A conflict with a newer main is not counted if the agent had solved the one before."),
             key("cap_in_progress", Kind::Number(1, MANY), "", "At most this many tasks are in progress at once."),
             key("cap_per_agent", Kind::Number(1, MANY), "", "At most this many tasks are held by the workers of one agent."),
             key("proposals", Kind::Choice(words::<Proposals>), r#""ask""#, "What becomes of tasks that agents add: they wait for you (`adj task accept`), are worked on, or are refused."),
@@ -317,25 +334,26 @@ pub const SECTIONS: &[Section] = &[
         path: "limits",
         about: "Limits on time, size and number.",
         keys: &[
-            key("suspension", Kind::Time, r#""15m""#, "How long an agent waits for a service before its run is in error."),
-            key("health_poll", Kind::Time, r#""30s""#, "How often services are asked for their health while one is away."),
-            key("question", Kind::Time, r#""10m""#, "How long a call waits for a person before the step is ended, and a question of an agent before it is told that the answer comes with its next step."),
+            rule("suspension", Kind::Time, |c| c.limits.suspension_seconds.into(), "How long an agent waits for a service before its run is in error."),
+            rule("health_poll", Kind::Time, |c| c.limits.health_poll_seconds.into(), "How often services are asked for their health while one is away."),
+            rule("question", Kind::Time, |c| c.limits.question_seconds.into(), "How long a call waits for a person before the step is ended, and a question of an agent before it is told that the answer comes with its next step."),
             key("silence", Kind::Time, r#""7m""#, "How long an agent that waits for its model may say nothing before the step is ended; Claude Code gives up by itself after 6 minutes."),
-            key("lost_workers", Kind::Number(1, MANY), "3", "Workers that one task may lose before it is blocked."),
-            key("outside_lease", Kind::Time, r#""2m""#, "How long an agent that Adjutant did not start keeps a task without a sign of life."),
-            key("heartbeat", Kind::Time, r#""1m""#, "How long an agent that is connected from outside is taken to be there without a heartbeat; it sends one every third of that."),
-            key("standstill", Kind::Time, r#""1m""#, "How long a fleet that runs may do nothing, while what is left waits for you, for a service or for a task that will never be done, before it says so."),
-            key("checkout", Kind::Time, r#""30s""#, "How long a landing that your checkout holds up waits before it tries again."),
+            rule("lost_workers", Kind::Number(1, MANY), |c| c.limits.lost_workers.into(), "Workers that one task may lose before it is blocked."),
+            rule("outside_lease", Kind::Time, |c| c.limits.outside_lease_seconds.into(), "How long an agent that Adjutant did not start keeps a task without a sign of life."),
+            rule("heartbeat", Kind::Time, |c| c.limits.heartbeat_seconds.into(), "How long an agent that is connected from outside is taken to be there without a heartbeat; it sends one every third of that."),
+            rule("standstill", Kind::Time, |c| c.limits.standstill_seconds.into(), "How long a fleet that runs may do nothing, while what is left waits for you, for a service or for a task that will never be done, before it says so."),
+            rule("checkout", Kind::Time, |c| c.limits.checkout_seconds.into(), "How long a landing that your checkout holds up waits before it tries again."),
+            rule("backoff", Kind::Time, |c| c.limits.backoff_seconds.into(), "How long a worker waits before it repeats a step that failed. The wait doubles with each further failure, up to a minute."),
             key("pull_request", Kind::Time, r#""30s""#, "How often the remote is asked whether pull requests were merged."),
-            key("replies", Kind::Number(1, MANY), "4", "Replies of agents in channels at once, in all channels together: the rest of the machine is for tasks."),
-            key("same_call", Kind::Number(2, MANY), "3", "The same call this many times in a row is a loop."),
-            key("same_step", Kind::Number(2, MANY), "3", "This many steps in a row without DONE, with the same last message and no change in the tree, are a loop."),
-            key("tool_failures", Kind::Number(1, MANY), "3", "Failures of one tool in a row that stop a run."),
-            key("effect_tries", Kind::Number(1, MANY), "10", "Attempts at an internal operation of Adjutant before a person is told."),
-            key("text_bytes", Kind::Number(256, BYTES_MAX), "65536", "The longest title, comment or feedback."),
-            key("dependencies", Kind::Number(1, MANY), "1000", "Dependencies of one task."),
-            key("proposals", Kind::Number(0, MANY), "20", "Tasks that one run may propose, and that may follow from one task without you under `policy.proposals = \"accept\"`."),
-            key("kept_answers", Kind::Number(1, 100_000_000), "100000", "Answers kept for idempotency keys; the oldest go first."),
+            rule("replies", Kind::Number(1, MANY), |c| c.limits.replies.into(), "Replies of agents in channels at once, in all channels together: the rest of the machine is for tasks."),
+            rule("same_call", Kind::Number(2, MANY), |c| c.limits.same_call.into(), "The same call this many times in a row is a loop."),
+            rule("same_step", Kind::Number(2, MANY), |c| c.limits.same_step.into(), "This many steps in a row without DONE, with the same last message and no change in the tree, are a loop."),
+            rule("tool_failures", Kind::Number(1, MANY), |c| c.limits.tool_failures.into(), "Failures of one tool in a row that stop a run."),
+            rule("effect_tries", Kind::Number(1, MANY), |c| c.limits.effect_tries.into(), "Attempts at an internal operation of Adjutant before a person is told."),
+            rule("text_bytes", Kind::Number(256, BYTES_MAX), |c| c.limits.text_bytes as u64, "The longest title, comment or feedback."),
+            rule("dependencies", Kind::Number(1, MANY), |c| c.limits.dependencies as u64, "Dependencies of one task."),
+            rule("proposals", Kind::Number(0, MANY), |c| c.limits.proposals.into(), "Tasks that one run may propose, and that may follow from one task without you under `policy.proposals = \"accept\"`."),
+            rule("kept_answers", Kind::Number(1, 100_000_000), |c| c.limits.kept_answers as u64, "Answers kept for idempotency keys; the oldest go first."),
             key("ticket_bytes", Kind::Number(256, BYTES_MAX), "1048576", "The largest ticket file that is read."),
             key("tickets", Kind::Number(1, 10_000_000), "100000", "Ticket files that are read."),
             key("line_bytes", Kind::Number(1024, BYTES_MAX), "8388608", "The longest line of an agent's output; the rest of it is cut."),
@@ -357,6 +375,29 @@ pub const NOT_YET: &[(&str, &str, &str)] = &[
     ("plan",    "architect", "write plan = \"ticket\", and the plan as a list into the ticket"),
     ("source",  "tk",    "write source = \"files\": the files of `tk` are read and written directly, and `tk` can be used beside it"),
 ];
+
+impl Key {
+    /// The default as it would be written in the file; empty where there is none.
+    pub fn default(&self) -> Cow<'static, str> {
+        match self.usual {
+            Usual::Written(text) => Cow::Borrowed(text),
+            Usual::Rules(usual) => {
+                let number = usual(&Config::default());
+                match self.kind {
+                    Kind::Time => Cow::Owned(format!("\"{}\"", time_text(number))),
+                    _ => Cow::Owned(number.to_string()),
+                }
+            }
+        }
+    }
+}
+
+/// Seconds as a text of one unit: `90s`, `15m`, `2h`, `1d`.
+fn time_text(seconds: u64) -> String {
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    let whole = units.into_iter().find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{seconds}s"), |(unit, name)| format!("{}{name}", seconds / unit))
+}
 
 impl Section {
     /// Whether its second part is a name that the user chooses.

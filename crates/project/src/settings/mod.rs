@@ -1019,6 +1019,7 @@ fn limits(scope: &Scope) -> Limits {
             heartbeat_seconds: seconds("heartbeat"),
             standstill_seconds: seconds("standstill"),
             checkout_seconds: seconds("checkout"),
+            backoff_seconds: seconds("backoff"),
             replies: scope.number("replies").unwrap_or_default(),
             same_call: scope.number("same_call").unwrap_or_default(),
             same_step: scope.number("same_step").unwrap_or_default(),

@@ -37,8 +37,9 @@ pub fn show(text: &str) -> Result<String, SettingsError> {
 
 /// What holds where the file says nothing.
 fn by_default(section: &Section, key: &Key, name: &str, settings: &Settings) -> Option<String> {
-    if !key.default.is_empty() {
-        return Some(key.default.to_owned());
+    let default = key.default();
+    if !default.is_empty() {
+        return Some(default.into_owned());
     }
     let agent = AgentName::new(name).ok().and_then(|name| settings.agents.get(&name));
     let agent = agent.filter(|_| section.path == "agents.*")?;

@@ -329,11 +329,11 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
             ("agents.*", "service", _) => "\"db\"".into(),
             (_, _, Kind::Choice(words)) => {
                 let words = words();
-                let word = words.iter().rev().find(|word| !key.default.contains(*word)).unwrap();
+                let word = words.iter().rev().find(|word| !key.default().contains(*word)).unwrap();
                 format!("\"{word}\"")
             }
             (_, _, Kind::Number(min, max)) => {
-                let default: u64 = key.default.parse().unwrap_or(min);
+                let default: u64 = key.default().parse().unwrap_or(min);
                 if default < max && (section.path != "ports" || key.path == "first") {
                     (default + 1).to_string()
                 } else {
@@ -341,7 +341,7 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
                 }
             }
             (_, _, Kind::Flag) => {
-                if key.default == "true" || key.path == "resume" { "false" } else { "true" }.into()
+                if key.default() == "true" || key.path == "resume" { "false" } else { "true" }.into()
             }
             (_, _, Kind::Money) => "0.25".into(),
             (_, _, Kind::Time) => "\"7s\"".into(),

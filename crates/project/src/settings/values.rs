@@ -269,10 +269,11 @@ impl Scope {
 
 /// The default of a key, read as if it stood in the file.
 pub(super) fn default(key: &Key) -> Option<Value> {
-    if key.default.is_empty() {
+    let default = key.default();
+    if default.is_empty() {
         return None;
     }
-    let text = format!("it = {}", key.default);
+    let text = format!("it = {default}");
     let document = Document::parse(text).expect("a default is TOML");
     let item = document.get("it").expect("it was written above");
     Some(value(key.kind, item).unwrap_or_else(|wrong| panic!("the default of `{}` {wrong}", key.path)))

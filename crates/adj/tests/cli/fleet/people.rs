@@ -262,15 +262,17 @@ do = [ { write = "t.check", text = "true\n" }, { commit = "Green" }, { done = tr
     repository.check(&["t-1"], "sh tests.sh");
 }
 
-/// Five failures in a row, with the pauses between them that the rules ask for.
+/// Five failures in a row, with the pauses between them that the settings ask for.
 #[test]
 fn five_failing_steps_make_a_worker_stuck_and_its_tree_stays() {
     let step = "[[scenario.step]]\ndo = [ { append = \"tries.txt\", text = \"{step}\\n\" }, { fail = 1, stderr = \"out of luck\" } ]\n";
     let repository = Repository::new("people-stuck", &format!("[[scenario]]\n{}", step.repeat(6)), &["t-1"]);
+    repository.set(&[("[test]", "[limits]\nbackoff = \"1s\"\n\n[test]")]);
     let begun = Instant::now();
     let ran = repository.adj("run --until-idle");
     assert_eq!(ran.code, 1, "{}", ran.stdout);
-    assert!(begun.elapsed() >= Duration::from_secs(30), "it waits 2, 4, 8 and 16 s");
+    assert_eq!(repository.timers("backoff"), [1_000, 2_000, 4_000, 8_000]);
+    assert!(begun.elapsed() >= Duration::from_secs(15), "it waits 1, 2, 4 and 8 s");
     assert_eq!(ran.stdout.matches("failed: ").count(), 5, "{}", ran.stdout);
     let worker = &repository.json("ps")[0];
     assert_eq!((&worker["status"], &worker["task"]), (&"stuck".into(), &"t-1".into()), "{worker}");
