@@ -14,7 +14,6 @@ const DOUBLE: &[(&[&str], &[&str])] = &[
             "Add",
             "Agent",
             "Answer",
-            "Ask",
             "Asked",
             "Assign",
             "Call",
