@@ -291,7 +291,7 @@ impl<'c> Draft<'c> {
             to: taken.to,
             input: event.clone(),
         });
-        rules::carry_out_turn(self, name, agent, (event, taken.to), effects)?;
+        rules::carry_out_turn(self, name, agent, event, effects)?;
         Ok(taken.to)
     }
 
