@@ -6,9 +6,7 @@ use crate::Millis;
 pub use crate::answers::ArchitectAnswer;
 use crate::choice::Choice;
 use crate::config::Micros;
-use crate::event::Event;
 use crate::rooms::Seat;
-use crate::rules::Rule;
 use crate::specs::Story;
 use crate::words::{GateFact, Raise, StepEnding};
 pub use asks::Ask;
@@ -427,18 +425,6 @@ impl Default for Usage {
     fn default() -> Self {
         Self { cost: Some(0), input_tokens: 0, output_tokens: 0 }
     }
-}
-
-/// A decided command: everything that it changes, at once.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Commit {
-    pub events: Vec<Event>,
-    pub answer: Result<Reply, Refusal>,
-    /// The rules that were used and the rows that were taken, for whoever counts them.
-    pub rules: Vec<Rule>,
-    pub rows: Vec<(&'static str, usize)>,
-    /// The World after it.
-    pub world: crate::World,
 }
 
 /// What a caller is told.

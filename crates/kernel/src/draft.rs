@@ -5,6 +5,7 @@
 use crate::checks::{channel_of, plan_source};
 use crate::choice::Choice;
 use crate::command::*;
+use crate::commit::Commit;
 use crate::effect::{Effect, Timer};
 use crate::event::*;
 use crate::hash::fnv;
