@@ -55,7 +55,7 @@ load: ## Let a hundred clients move ten thousand tasks over the whole board, ove
 soak: ## Play tens of thousands of simulated lives with every fault (RUNS=20000 SEED=1)
 	$(CARGO) run --release -p adj -- sim --seed $(SEED) --runs $(RUNS) --faults all
 
-fuzz: ## Throw odd command lines at the judge of what only reads, for a minute (SECONDS=60 SEED=1)
+fuzz: ## Send random command lines and random agent output to what reads them, a minute each (SECONDS=60 SEED=1)
 	$(CARGO) run --release --manifest-path fuzz/Cargo.toml --target-dir target/fuzz -- $(SECONDS) $(SEED)
 
 cuts: ## Cut the power at every moment of a run, not only at some (half an hour)

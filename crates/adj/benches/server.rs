@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use kernel::command::NewTask;
 use kernel::{Actor, Answer, Ask};
 use log::owner::Owner;
-use log::{self, SqliteLog};
+use log::{self, Location};
 use machines::names::TaskId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -317,7 +317,7 @@ async fn seq(server: &Server) -> Result<u64, Box<dyn std::error::Error>> {
 /// The same commands from 64 submitters in one process, without a server: commands a second.
 fn group_commit(folder: &Path, round: usize) -> Result<f64, Box<dyn std::error::Error>> {
     let path = folder.join(format!("in-process-{round}.db"));
-    let owner = Owner::open(Box::new(SqliteLog::open(&path, &log::Owner::current())?))?;
+    let owner = Owner::open(log::open(&Location::File(path.clone()))?)?;
     let handle = owner.handle();
     let command = |ask: Ask| kernel::Command {
         id: base::clock::unique(),

@@ -3,8 +3,8 @@
 #
 #   ADJ=target/debug/adj ADJ_REPOSITORIES=/folder/with/clones crates/adj/tests/repositories.sh [NAME…]
 #
-# The folder holds clones (bare or not) named click, fd, express, uuid and pyupgrade. A pnpm workspace and an editable
-# package are made here. There is no model: the agent of adjutant.toml is replaced by a command that makes one small
+# The folder holds clones (bare or not) named click, fd, express, uuid and pyupgrade. A pnpm workspace, an editable package
+# and a package of poetry are made here; `poetry` is played only if it is named. There is no model: the agent of adjutant.toml is replaced by a command that makes one small
 # change, and nothing else of what `adj init` wrote is touched.
 set -eu
 adj=$(realpath "${ADJ:-target/debug/adj}")
@@ -43,11 +43,44 @@ make_editable() {
     git init -q -b main . && git add . && git commit -qm Begin
 }
 
+# A package of poetry with a lock file. Its folder .venv is not ignored by git.
+make_poetry() {
+    mkdir -p "$1/src/pk" "$1/tests"
+    cd "$1"
+    cat > pyproject.toml <<'END'
+[project]
+name = "pk"
+version = "1.0.0"
+requires-python = ">=3.10"
+dependencies = ["six>=1.16"]
+
+[tool.poetry]
+packages = [{ include = "pk", from = "src" }]
+
+[tool.poetry.group.dev.dependencies]
+pytest = "^8"
+
+[[tool.poetry.source]]
+name = "simple"
+url = "https://pypi.org/simple/"
+priority = "primary"
+
+[build-system]
+requires = ["poetry-core>=2.0"]
+build-backend = "poetry.core.masonry.api"
+END
+    printf 'import six\n\n\ndef one():\n    return 1 if six.PY3 else 2\n' > src/pk/__init__.py
+    printf 'import pk\n\n\ndef test_one():\n    assert pk.one() == 1\n' > tests/test_one.py
+    echo __pycache__ > .gitignore
+    poetry lock --quiet
+    git init -q -b main . && git add . && git commit -qm Begin
+}
+
 play() {
     name=$1 change=$2 check=$3
     cd "$work"
     case $name in
-        workspace | editable) "make_$name" "$work/origin-$name"; from=$work/origin-$name ;;
+        workspace | editable | poetry) "make_$name" "$work/origin-$name"; from=$work/origin-$name ;;
         *) from=$clones/$name ;;
     esac
     start=$(date +%s)
@@ -94,6 +127,9 @@ for name in ${*:-click fd express uuid pyupgrade workspace editable}; do
         editable)
             play editable 'echo "def one(): return 1  # $ADJ_TASK" > src/pk/__init__.py' \
                 'git grep -q "# t-1" main -- src/pk/__init__.py'
+            ;;
+        poetry)
+            play poetry 'echo "# $ADJ_TASK" >> src/pk/__init__.py' 'git grep -q "^# t-1" main -- src/pk/__init__.py'
             ;;
     esac
 done

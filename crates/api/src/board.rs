@@ -433,15 +433,27 @@ pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Revie
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| no_task(&id))?;
     let Worked { said, millis } = history::worked(call, &id)?;
-    // What can be said is said, also where git has no answer.
-    let commits = call.access.host.commits(task).unwrap_or_default();
+    // The rest is shown also if git fails, together with the reason.
+    let (commits, commits_problem) = match call.access.host.commits(task) {
+        Ok(commits) => (commits, None),
+        Err(problem) => (Vec::new(), Some(problem.detail)),
+    };
     let (diff_stat, moved_branch, diff_problem) =
         match call.access.host.diff(task, &DiffWish { stat: true, ..DiffWish::default() }) {
             Ok(diff) => (Some(diff.diff), diff.moved, None),
             Err(problem) => (None, None, Some(problem.detail)),
         };
     let task = whole(call, &world, task);
-    Ok(Reviewed { task, said, work_millis: millis, commits, diff_stat, diff_problem, moved_branch })
+    Ok(Reviewed {
+        task,
+        said,
+        work_millis: millis,
+        commits,
+        commits_problem,
+        diff_stat,
+        diff_problem,
+        moved_branch,
+    })
 }
 
 pub fn cost(call: &Call, (): (), query: types::cost::Query, _: Nothing) -> Result<Cost, Problem> {

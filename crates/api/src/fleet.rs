@@ -108,7 +108,7 @@ fn main_tests(world: &World) -> Option<MainTests> {
 /// Has main's own tests run again by the fleet that is at work; what comes of it is in the fleet's status.
 pub fn test_main(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Option<MainTests>, Problem> {
     if !call.fleet_runs() {
-        return Err(Problem::new(409, "NOT_RUNNING", "no fleet runs here")
+        return Err(Problem::new(409, "NOT_RUNNING", "no fleet is running")
             .hint("`adj doctor --tests` runs them without one"));
     }
     call.submit(Ask::TestMain)?;
@@ -211,7 +211,7 @@ pub fn why_all(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<FleetWhy, 
     let mut guards = as_seen_from_here(call, kernel::why::of_fleet(&world, now));
     let wrong = call.access.host.config_check().unwrap_or_default();
     for finding in wrong.into_iter().filter(|finding| finding.level == types::host::Level::Error) {
-        let detail = format!("{}: {}; the settings of before are in force", finding.subject, finding.text);
+        let detail = format!("{}: {}; the previous settings stay in force", finding.subject, finding.text);
         guards.push(Guard {
             guard: Condition::SettingsValid,
             holds: false,

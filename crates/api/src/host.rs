@@ -71,7 +71,7 @@ pub trait Host: Send + Sync {
     /// Makes the commit that takes back what a task has landed, as the tip of the task `by`.
     fn revert(&self, world: &World, task: &Task, by: &TaskId) -> Result<String, Problem>;
 
-    /// The settings that are to be in force, as the rules read them; `None` if the file is invalid and the settings of before
+    /// The settings that are to be in force, as the rules read them; `None` if the file is invalid and the previous settings
     /// stay in force.
     fn rules(&self) -> Option<Arc<kernel::Config>> {
         None

@@ -49,7 +49,7 @@ use kernel::command::TokenFor;
 use kernel::rooms::Seat;
 use kernel::{Actor, Answer, Ask, Command, Reply, World};
 use log::owner::{Folded, Handle, SubmitError};
-use log::{Log, Record, Seq, SqliteLog};
+use log::{Log, Record, Seq};
 use machines::Millis;
 use machines::names::{EffectId, RunId};
 use serde::de::DeserializeOwned;
@@ -267,14 +267,14 @@ impl Project for Handle {
 /// A project that is only looked at; another process may own it.
 pub struct Reading {
     world: Arc<World>,
-    log: Option<SqliteLog>,
+    log: Option<Box<dyn Log>>,
 }
 
 impl Reading {
     /// `None`: a project whose log has not been begun.
-    pub fn new(log: Option<SqliteLog>) -> Result<Reading, Problem> {
+    pub fn new(log: Option<Box<dyn Log>>) -> Result<Reading, Problem> {
         let world = match &log {
-            Some(log) => Folded::read(log, log::owner::VERSION)?.world,
+            Some(log) => Folded::read(&**log, log::owner::VERSION)?.world,
             None => World::default(),
         };
         Ok(Reading { world: Arc::new(world), log })

@@ -5,7 +5,7 @@ use super::types::waiting::Offered;
 use kernel::Refusal;
 use kernel::choice::Choice;
 use log::owner::{OpenError, SubmitError};
-use log::{LogError, Owner};
+use log::{Holder, LogError};
 
 const NO_SPACE: &str = "NO_SPACE";
 const LOG_FAILED: &str = "LOG_FAILED";
@@ -146,6 +146,9 @@ impl From<SubmitError> for Problem {
             SubmitError::InFlight { .. } => Problem::new(409, "IN_FLIGHT", detail)
                 .hint("retry after the first request has been answered")
                 .retry_after(1),
+            SubmitError::Contended { .. } => {
+                Problem::new(503, "CONTENDED", detail).hint("nothing was written; try again").retry_after(1)
+            }
             SubmitError::Log(error) => error.into(),
             SubmitError::Broken(error) => error.into(),
             SubmitError::Stopped => Problem::new(503, "STOPPED", detail),
@@ -183,6 +186,9 @@ impl From<LogError> for Problem {
                 .hint("nothing was written; free some disk space and try again"),
             LogError::Sync { .. } | LogError::Io { .. } => Problem::new(503, LOG_FAILED, detail)
                 .hint("the request may have been executed; check before retrying"),
+            LogError::Conflict { .. } => {
+                Problem::new(503, "CONTENDED", detail).hint("nothing was written; try again").retry_after(1)
+            }
             LogError::Newer { .. } => {
                 Problem::new(500, "NEWER_LOG", detail).hint("install a newer adjutant; nothing was changed")
             }
@@ -212,15 +218,15 @@ impl From<LogError> for Problem {
 }
 
 /// `pid 12 on host x since 2026-01-02T03:04:05Z`. The time is known only for a process of this machine.
-pub fn holder_name(holder: &Owner) -> String {
-    let here = holder.host == Owner::current().host;
+pub fn holder_name(holder: &Holder) -> String {
+    let here = holder.host == Holder::current().host;
     let since = here.then(|| started_at(holder)).flatten();
     let since = since.map(|since| format!(" since {since}")).unwrap_or_default();
     format!("pid {}{since} on {}", holder.pid, holder.host)
 }
 
 /// Start times are counted in hundredths of a second since the machine started.
-fn started_at(holder: &Owner) -> Option<String> {
+fn started_at(holder: &Holder) -> Option<String> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     let boot: i64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
     (holder.started > 0).then(|| super::time((boot + holder.started as i64 / 100) * 1_000))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kernel::Happened;
 use machines::names::{EffectId, TaskId};
 
-use super::{Shared, after_commit};
+use super::{Shared, user_commands};
 
 /// `None`: the fleet stops, and the next one runs it.
 pub async fn run(shared: &Arc<Shared>, effect: &EffectId, task: &TaskId, merge: &str) -> Option<Happened> {
@@ -28,6 +28,6 @@ pub async fn run(shared: &Arc<Shared>, effect: &EffectId, task: &TaskId, merge: 
         ("ADJ_MERGE", merge.to_owned()),
     ];
     let name = format!("{effect}.landed");
-    let ran = after_commit::as_the_user(shared, "landed", hook, name, told.into()).await;
+    let ran = user_commands::run_hook(shared, "landed", hook, name, told.into()).await;
     ran.then_some(Happened::HookRan)
 }

@@ -1,7 +1,7 @@
 //! The one place where `adjutant.toml` takes effect: at the start of a process, when the file changes, after the user
 //! trusted it, and before a command that runs alone.
 //!
-//! Invariant: a file that is invalid, not trusted or gone changes nothing. The log keeps the settings of before, and the
+//! Invariant: a file that is invalid, not trusted or gone changes nothing. The log keeps the previous settings, and the
 //! caller is told why.
 
 use kernel::{Actor, Ask, Command, Config, World};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::after_commit::own_environment;
 use super::kept_command::{self, KeptCommand, Ran};
+use super::user_commands::own_environment;
 use super::{Shared, endings};
 
 /// What shows them here.

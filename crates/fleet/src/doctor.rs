@@ -99,18 +99,18 @@ impl<'l> Doctor<'l> {
         }
         let in_force = trust::in_force(self.layout);
         if in_force.is_ok_and(|in_force| !in_force.trusted) {
-            let hint = "look at it, then `adj config trust`".to_owned();
+            let hint = "check it, then `adj config trust`".to_owned();
             let text = "it came in with an agent's branch and is not in force yet".to_owned();
             findings.push(finding(Level::Warning, settings::FILE, text, Some(hint)));
         }
         if !settings::include::in_force(self.layout).trusted {
-            let hint = "look at it, then `adj config trust`".to_owned();
+            let hint = "check it, then `adj config trust`".to_owned();
             let text = "it came in with an agent's branch and is not in force yet".to_owned();
             findings.push(finding(Level::Warning, workplace::INCLUDE_FILE, text, Some(hint)));
         }
         if trust::is_gone(self.layout) {
-            let hint = "put it back, or `adj config forget` to go on with the defaults".to_owned();
-            let text = "it is gone; the settings of before hold".to_owned();
+            let hint = "put it back, or `adj config forget` to continue with the defaults".to_owned();
+            let text = "it is gone; the previous settings stay in force".to_owned();
             findings.push(finding(Level::Warning, settings::FILE, text, Some(hint)));
         }
         findings

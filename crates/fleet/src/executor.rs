@@ -7,19 +7,21 @@ use imbl::OrdMap;
 use kernel::command::Happened;
 use kernel::rooms::Seat;
 use kernel::{Actor, Answer, Ask, Command, Effect, Refusal};
-use machines::names::{EffectId, WorkerName};
+use machines::names::{EffectId, TaskId, WorkerName};
+use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::{
-    Shared, after_landing, gate, health, landing, main_tests, seats, shell, step, step_commands,
-    step_commands::StepCommand, tickets, trees,
+    Shared, after_landing, endings, gate, health, landing, main_tests, pull_request, seats, shell, step,
+    step_commands, step_commands::StepCommand, tickets, trees,
 };
 use base::clock;
 use base::crash;
 use log::outbox::{Attempt, Clock, Executor, Meaning, Next, OutboxHost};
 use log::owner::{Handle, SubmitError};
 use log::{Fence, Leased, Millis, Pending};
+use project::settings::LandBy;
 
 /// What the fleet carries effects out with: each is a task of its own.
 pub(super) struct EffectExecutor<'a> {
@@ -228,7 +230,7 @@ impl Shared {
             Effect::RunGate { task, worker, .. } => {
                 gate::run(self, id, task, worker.as_ref(), words.as_mut()).await
             }
-            Effect::TestMerge { task, tip } => landing::test_merge(self, id, task, tip).await,
+            Effect::TestMerge { task, tip } => test_merge(self, id, task, tip).await,
             Effect::TestMain { again } => main_tests::run(self, id, *again, words.as_mut()).await,
             Effect::MoveMain { task, merge, old, .. } => landing::move_main(self, task, merge, old).await,
             Effect::WriteTicket { task, ticket, status, note } => {
@@ -246,5 +248,17 @@ impl Shared {
             // A timer is never handed out: it is reported when it is due.
             Effect::Timer { .. } => None,
         })
+    }
+}
+
+/// Merges main with the approved tip and runs the tests on the result. `None`: it was ended, and is done again.
+async fn test_merge(shared: &Arc<Shared>, id: &EffectId, task: &TaskId, tip: &SmolStr) -> Option<Happened> {
+    let landed = match shared.in_force().settings.landing.by {
+        LandBy::Merge => landing::tested(shared, id, task, tip).await,
+        LandBy::PullRequest => pull_request::land(shared, id, task, tip).await,
+    };
+    match landed {
+        Ok(what) => what,
+        Err(error) => Some(endings::failed(format_args!("the merge could not be tested: {error}"))),
     }
 }

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use machines::Wire;
 use machines::names::TaskId;
 
-use super::gate::Whose;
 use super::kept_command::{self, CommandError, KeptCommand, Ran};
-use super::surroundings::{self, SurroundingsError};
+use super::surroundings::{self, SurroundingsError, Whose};
 use super::{Missing, Shared, endings};
 use git::GitError;
 use project::settings::{Hook, Hooks};

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use kernel::Ask;
 
-use super::{RunError, Shared, step_commands::StepCommand, surroundings};
+use super::{RunError, Shared, step_commands::StepCommand};
 use crate::apply_settings::{self, Valid};
 use project::prompts::Prompts;
 use project::settings::{Settings, trust};
@@ -21,14 +21,6 @@ impl Shared {
         match apply_settings::ask(&self.world(), &self.in_force().settings.kernel()) {
             Some(ask) => self.ask(ask).await.map(drop),
             None => Ok(()),
-        }
-    }
-
-    /// What is declared can be written to, or people hear that it cannot.
-    pub(super) async fn make_caches(&self) {
-        let in_force = self.in_force();
-        for said in self.blocking(move || surroundings::make_caches(&in_force.settings.sandbox)).await {
-            self.notice_once(said);
         }
     }
 
@@ -59,7 +51,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Main's tests that run under the settings of before say nothing any more.
+    /// Main's tests that run under the previous settings say nothing any more.
     pub(super) fn end_main_tests(&self) {
         let Some(effect) = self.world().main.under_way.clone() else { return };
         let ways = self.steps.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,13 +6,13 @@ use std::sync::{Arc, PoisonError};
 use kernel::Timer;
 use kernel::command::{Happened, RedBy};
 use machines::names::{EffectId, TaskId};
-use sha2::{Digest, Sha256};
 use smol_str::SmolStr;
 
-use super::gate::{self, Tested, Tests, TestsError, Whose};
 use super::kept_command::{self, CommandError};
+use super::surroundings::Whose;
+use super::test_runs::{self, TestRecord, Tested, Tests, TestsError};
 use super::trees::{self, TreeError};
-use super::{Missing, Shared, authorship, endings, hooks, marks, pull_request, tickets};
+use super::{Missing, Shared, authorship, endings, hooks, marks, tickets};
 use base::files::FileError;
 use git::{Agent, Edit, GitError, Merged, Moved, Oid, Person, Repository};
 use log::outbox;
@@ -36,7 +36,7 @@ pub enum LandingError {
     File(#[from] FileError),
     #[error("`{0}` is not a commit")]
     NotACommit(SmolStr),
-    #[error("cannot keep the settings of before: {0}")]
+    #[error("cannot keep the previous settings: {0}")]
     Settings(#[source] std::io::Error),
     #[error("{0} is moved by somebody else again and again")]
     Contended(String),
@@ -50,23 +50,6 @@ const SUBJECT_CHARS_MAX: usize = 200;
 const SUBJECTS_MAX: usize = 100;
 /// How much of a task's text goes into the merge.
 const BODY_CHARS_MAX: usize = 4000;
-
-/// Merges main with the approved tip and runs the tests on the result. `None`: it was ended, and is done again.
-pub async fn test_merge(
-    shared: &Arc<Shared>,
-    id: &EffectId,
-    task: &TaskId,
-    tip: &SmolStr,
-) -> Option<Happened> {
-    let landed = match shared.in_force().settings.landing.by {
-        LandBy::Merge => tested(shared, id, task, tip).await,
-        LandBy::PullRequest => pull_request::land(shared, id, task, tip).await,
-    };
-    match landed {
-        Ok(what) => what,
-        Err(error) => Some(endings::failed(format_args!("the merge could not be tested: {error}"))),
-    }
-}
 
 /// The merge of main with the tip, tested.
 pub(super) async fn tested(
@@ -156,10 +139,10 @@ pub(super) async fn tested(
     };
     // The same files under the same command have been found green before. A ticket that the landing closes and a box that
     // it ticks are Adjutant's own edits, and are no reason to test the same work twice.
-    let record_of = |command: &str| Record::of(shared, &tree, command);
+    let record_of = |command: &str| TestRecord::of(shared, &tree, command);
     let found_green = |command: &str| {
         let record = record_of(command);
-        if !record.is_green() && unedited != tree && Record::of(shared, &unedited, command).is_green() {
+        if !record.is_green() && unedited != tree && TestRecord::of(shared, &unedited, command).is_green() {
             record.write();
         }
         record.is_green()
@@ -179,7 +162,7 @@ pub(super) async fn tested(
         }
         Ready::Ended => return Ok(None),
     };
-    let Some(command) = gate::test_command(&shared.in_force().settings, &cwd) else {
+    let Some(command) = test_runs::test_command(&shared.in_force().settings, &cwd) else {
         // A person has approved it, knowing that there are no tests.
         return Ok(Some(green(&commit)));
     };
@@ -189,7 +172,7 @@ pub(super) async fn tested(
     let record = record_of(&command);
     let said = Some(format!("{task} is landing"));
     let tests = Tests { name: id.to_string(), of: commit.clone(), command, cwd, said };
-    Ok(match gate::run_tests(shared, whose, tests, None).await? {
+    Ok(match test_runs::run_tests(shared, whose, tests, None).await? {
         Tested::Green => {
             record.write();
             Some(green(&commit))
@@ -348,7 +331,7 @@ pub async fn prepare(
     whose: Whose<'_>,
     merge: &Oid,
 ) -> Result<Ready, TestsError> {
-    if gate::under_test(shared, id).await?.as_ref() == Some(merge) {
+    if test_runs::under_test(shared, id).await?.as_ref() == Some(merge) {
         return Ok(Ready::Yes(shared.repository.test_folder(FOLDER)));
     }
     let hook = hooks::HookPoint::WorktreeCreate;
@@ -379,30 +362,6 @@ pub async fn prepare(
         Ok(false) => Ready::Ended,
         Err(error) => Ready::Red { command: format!("hooks.{hook}"), output: error.to_string() },
     })
-}
-
-/// That a tree was tested green, by its id, the command and the settings that it was run under. A cache: without it the
-/// tests are run again.
-pub struct Record {
-    path: PathBuf,
-}
-
-impl Record {
-    pub fn of(shared: &Shared, tree: &Oid, command: &str) -> Record {
-        let of = format!("{}\0{command}", shared.in_force().settings.tests());
-        let of = base::hex::hex(&Sha256::digest(of.as_bytes())[..8]);
-        Record { path: shared.layout.tested().join(format!("{tree}-{of}")) }
-    }
-
-    pub fn is_green(&self) -> bool {
-        self.path.exists()
-    }
-
-    pub fn write(&self) {
-        // One that is not written costs a test run.
-        let _ = self.path.parent().map(std::fs::create_dir_all);
-        let _ = std::fs::write(&self.path, "");
-    }
 }
 
 /// Settings, and what trees get, that come in with an agent's branch are not in force when they arrive.

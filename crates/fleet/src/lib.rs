@@ -13,6 +13,8 @@ mod after_commit;
 mod after_landing;
 pub mod apply_settings;
 mod authorship;
+mod caches;
+mod checkout;
 pub mod command_line;
 pub mod desktop;
 mod disk;
@@ -42,11 +44,13 @@ pub mod standstill;
 mod step;
 mod step_commands;
 mod surroundings;
+mod test_runs;
 mod tickets;
 mod tidy;
 mod timers_alone;
 mod tip;
 mod trees;
+mod user_commands;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -172,7 +176,7 @@ pub enum RunError {
     #[error("{0}")]
     Obstacle(git::Obstacle),
     #[error("main's tests could not be run: {0}")]
-    MainTests(#[source] gate::TestsError),
+    MainTests(#[source] test_runs::TestsError),
     #[error("main's tests could not be run: they were ended before they were through")]
     MainTestsEnded,
 }

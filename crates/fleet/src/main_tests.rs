@@ -7,8 +7,9 @@ use machines::names::{EffectId, RunId, TaskId};
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
-use super::gate::{self, Tested, Tests, TestsError, Whose};
-use super::landing::{self, Ready, Record};
+use super::landing::{self, Ready};
+use super::surroundings::Whose;
+use super::test_runs::{self, TestRecord, Tested, Tests, TestsError};
 use super::{Shared, endings, step_commands::StepCommand};
 use project::workplace::Ports;
 
@@ -78,7 +79,7 @@ async fn with_ports(
         let (of, main) = (of.clone(), at.clone());
         Ok(Some(Happened::MainRed { of, main, command, output }))
     };
-    let record = |command: &str| Record::of(shared, &tree, command);
+    let record = |command: &str| TestRecord::of(shared, &tree, command);
     if let Some(command) = in_force.settings.test.command.clone().filter(|_| !again)
         && record(&command).is_green()
     {
@@ -92,7 +93,7 @@ async fn with_ports(
         Ready::Red { command, output } => return red(command, output),
         Ready::Ended => return Ok(None),
     };
-    let Some(command) = gate::test_command(&in_force.settings, &cwd) else {
+    let Some(command) = test_runs::test_command(&in_force.settings, &cwd) else {
         return Ok(Some(green(None, true)));
     };
     let record = record(&command);
@@ -101,7 +102,7 @@ async fn with_ports(
     }
     let said = Some("main's own tests".to_owned());
     let tests = Tests { name: name.to_owned(), of: main, command: command.clone(), cwd, said };
-    match gate::run_tests(shared, whose, tests, words).await? {
+    match test_runs::run_tests(shared, whose, tests, words).await? {
         Tested::Green => {
             record.write();
             Ok(Some(green(Some(command), true)))

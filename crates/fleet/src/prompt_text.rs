@@ -9,7 +9,7 @@ use kernel::effect::Prompt;
 use kernel::rooms::Seated;
 use kernel::world::{Run, SentBack, Task};
 
-use super::gate;
+use super::test_runs;
 use machines::names::AgentName;
 use machines::task::{PLAN_BULLETS_MAX, PLAN_BULLETS_MIN, PlanSource};
 use project::prompts::{Kind, Prompts, Variables};
@@ -34,7 +34,7 @@ pub fn prompt_now(
     let worker = world.worker_of(&task.id).map_or("", |worker| worker.name.as_str());
     let agent = world.run_of(&task.id).map_or(&settings.fleet.agent, |run| &run.agent);
     let plan = plan_wanted(settings, task, agent);
-    Some(prompt(prompts, task, worker, &asked, main, gate::test_command(settings, root), plan))
+    Some(prompt(prompts, task, worker, &asked, main, test_runs::test_command(settings, root), plan))
 }
 
 /// The text of a prompt, by its template.

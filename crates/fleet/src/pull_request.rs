@@ -16,7 +16,7 @@ use smol_str::SmolStr;
 
 use super::kept_command::{self, KeptCommand, Ran};
 use super::landing::{self, InTheWay, LandingError};
-use super::{Missing, Shared, after_commit, endings, tickets};
+use super::{Missing, Shared, endings, tickets, user_commands};
 use base::files::FileError;
 use git::{Edit, GitError, Moved, Oid, Push, Stands};
 use log::outbox;
@@ -229,7 +229,7 @@ async fn open(
         file.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&file, body));
     written.map_err(FileError::at("write", &file)).map_err(LandingError::from)?;
     let root = shared.layout.root().to_owned();
-    let mut env = after_commit::own_environment();
+    let mut env = user_commands::own_environment();
     let told = [
         ("ADJ_PROJECT", root.display().to_string()),
         ("ADJ_TASK", task.id.to_string()),
@@ -278,7 +278,7 @@ async fn git(shared: &Arc<Shared>, arguments: &[&str]) -> Result<String, Stop> {
     command.args(arguments).current_dir(shared.layout.root()).env_clear();
     let of_others = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"];
     command.envs(
-        after_commit::own_environment().into_iter().filter(|(name, _)| !of_others.contains(&name.as_str())),
+        user_commands::own_environment().into_iter().filter(|(name, _)| !of_others.contains(&name.as_str())),
     );
     // Nobody is there to type a password.
     command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");

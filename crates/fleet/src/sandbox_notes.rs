@@ -1,7 +1,7 @@
 //! What people should know of the sandbox before agents run.
 
 use super::repository::open_repository;
-use super::trees;
+use super::{checkout, trees};
 use process::sandbox;
 use project::layout::Layout;
 use project::settings::{self, SandboxMode, Settings};
@@ -65,7 +65,7 @@ pub struct LeadsBack {
 /// Looks for that. What cannot be looked at is said by whoever needs it.
 pub fn leads_back(layout: &Layout, settings: &Settings) -> Option<LeadsBack> {
     let repository = open_repository(layout, settings).ok()?;
-    let leads = trees::leads_back(layout, &repository, settings).ok().filter(|leads| !leads.is_empty())?;
+    let leads = checkout::leads_back(layout, &repository, settings).ok().filter(|leads| !leads.is_empty())?;
     let fix = workplace::fix(layout.root(), &leads);
     Some(LeadsBack { found: trees::told(&leads), fix })
 }

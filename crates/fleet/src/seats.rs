@@ -6,8 +6,8 @@ use std::sync::Arc;
 use kernel::command::Happened;
 use kernel::rooms::Seat;
 
-use super::step::StepError;
-use super::{Shared, trees};
+use super::Shared;
+use super::trees::{self, TreeError};
 use git::UnderReview;
 use project::layout::Layout;
 
@@ -16,12 +16,12 @@ pub async fn tree(
     shared: &Arc<Shared>,
     seat: &Seat,
     review: Option<UnderReview>,
-) -> Result<PathBuf, StepError> {
+) -> Result<PathBuf, TreeError> {
     let (layout, repository, name) =
         (shared.layout.clone(), shared.repository.clone(), Layout::seat_name(seat));
     let made = shared.blocking(move || {
         trees::make_folder(&layout, &repository)?;
-        repository.seat_tree(&name, review.as_ref()).map_err(StepError::from)
+        repository.seat_tree(&name, review.as_ref()).map_err(TreeError::from)
     });
     made.await
 }
@@ -30,7 +30,7 @@ pub async fn tree(
 pub async fn prepare(shared: &Arc<Shared>, seat: &Seat) -> Happened {
     let repository = shared.repository.clone();
     let made = match tree(shared, seat, None).await {
-        Ok(_) => shared.blocking(move || repository.main_tip()).await.map_err(StepError::from),
+        Ok(_) => shared.blocking(move || repository.main_tip()).await.map_err(TreeError::from),
         Err(error) => Err(error),
     };
     match made {

@@ -13,8 +13,7 @@ use std::time::Duration;
 use kernel::Effect;
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 
-use super::gate::Whose;
-use super::surroundings::{self, Folders, Names, ProjectContext, Purpose, SurroundingsError};
+use super::surroundings::{self, Folders, Names, ProjectContext, Purpose, SurroundingsError, Whose};
 use super::{Missing, Shared, authorship};
 use git::GitError;
 use process::keeper::Spec;

@@ -9,9 +9,8 @@ use machines::names::{AgentName, RunId, TaskId, WorkerName};
 
 use super::Shared;
 use super::authorship::committer;
-use super::gate::Whose;
+use super::checkout;
 use super::in_force::SettingsInForce;
-use super::trees;
 use base::files::FileError;
 use git::{self, GitError};
 use process::keeper;
@@ -19,8 +18,16 @@ use process::sandbox;
 use process::sandbox::places::Machine;
 use project::credentials;
 use project::layout::Layout;
-use project::settings::{Agent, Isolation, MissingCache, Network, Sandbox, SandboxMode, Settings};
+use project::settings::{Agent, Isolation, Network, Sandbox, SandboxMode, Settings};
 use project::workplace::{self, PortsError};
+
+/// Whose tests or hooks they are: the folders and ports that they get.
+#[derive(Clone, Copy)]
+pub struct Whose<'a> {
+    pub task: &'a TaskId,
+    pub run: Option<&'a RunId>,
+    pub worker: Option<&'a WorkerName>,
+}
 
 /// Why what a process runs in cannot be made ready.
 #[derive(Debug, thiserror::Error)]
@@ -218,7 +225,7 @@ pub fn sandbox(
     let worktree = context.settings.fleet.isolation == Isolation::Worktree && !speaks;
     let tests = matches!(purpose, Purpose::Tests);
     let linked =
-        if tests || strict { trees::linked(context.repository, context.settings)? } else { Vec::new() };
+        if tests || strict { checkout::linked(context.repository, context.settings)? } else { Vec::new() };
     let mut instead = Vec::new();
     if worktree {
         let places = context.repository.worktree_places(cwd, namespaces)?;
@@ -324,21 +331,4 @@ fn toolchains_in_checkout(machine: &Machine<'_>, repository: &git::Repository) -
 pub fn limits(settings: &Settings) -> keeper::Limits {
     let memory_bytes = settings.limits.memory.or_else(keeper::usual_memory);
     keeper::Limits { processes: Some(settings.limits.processes), memory_bytes, file_bytes: None }
-}
-
-/// Makes the declared caches that are not there, where nobody has to be asked; what people should hear of it.
-pub fn make_caches(settings: &Sandbox) -> Vec<String> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let make = |MissingCache { written, path }: MissingCache| {
-        let name = format!("sandbox.caches: `{written}`");
-        match path.map(std::fs::create_dir_all) {
-            // Another one may have been quicker.
-            Some(Err(error)) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                format!("{name} cannot be made, so agents cannot write there: {error}")
-            }
-            Some(_) => format!("{name} was not there and is made"),
-            None => format!("{name} is not there, so agents cannot write there; make it, or take it out"),
-        }
-    };
-    settings.missing_caches(home.as_deref()).into_iter().map(make).collect()
 }

@@ -9,7 +9,7 @@ use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
 use super::hooks::{self, HookError};
-use super::{Shared, endings, tidy};
+use super::{Shared, checkout, endings, tidy};
 use base::files::FileError;
 use git::{GitError, Repository};
 use project::layout::Layout;
@@ -127,42 +127,8 @@ pub fn set_up(
     let exclude = |path: &str| repository.exclude_link(folder, path);
     let include = include::in_force(layout).text;
     let mut done = workplace::set_up(layout.root(), folder, trees, settings, &include, &ignored, &exclude)?;
-    done.leads_back = leads_back(layout, repository, settings)?;
+    done.leads_back = checkout::leads_back(layout, repository, settings)?;
     Ok(done)
-}
-
-/// The ways by which a tree would lead its tests back into the person's checkout.
-pub fn leads_back(
-    layout: &Layout,
-    repository: &Repository,
-    settings: &Settings,
-) -> Result<Vec<LeadBack>, GitError> {
-    let worktree = &settings.worktree;
-    let include = include::in_force(layout).text;
-    if worktree.symlink.is_empty() && worktree.copy.is_empty() && include.is_empty() {
-        return Ok(Vec::new());
-    }
-    with_checkout(repository, |checkout| workplace::leads_back(checkout, settings, &include))
-}
-
-/// What of the person's checkout every tree links to: where the links lead.
-pub fn linked(repository: &Repository, settings: &Settings) -> Result<Vec<PathBuf>, GitError> {
-    let patterns = &settings.worktree.symlink;
-    if patterns.is_empty() {
-        return Ok(Vec::new());
-    }
-    with_checkout(repository, |checkout| {
-        checkout.shared(patterns).iter().map(|path| checkout.root.join(path)).collect()
-    })
-}
-
-fn with_checkout<T>(
-    repository: &Repository,
-    look: impl FnOnce(&workplace::Checkout<'_>) -> T,
-) -> Result<T, GitError> {
-    let places = repository.places();
-    let (all, ignored) = (repository.checkouts(), repository.ignored_in_checkout()?);
-    Ok(look(&workplace::Checkout { root: &places.root, all: &all, trees: &places.trees, ignored: &ignored }))
 }
 
 /// Somebody may have removed the folder of all trees while the fleet runs: what stood in it is made again.

@@ -107,7 +107,7 @@ impl Repository {
         let content = format!("{}{}", self.excludes()?, self.hook_lines(name));
         let git_dir = self.git_dir_of(name)?;
         git_dir.replace("info/exclude", content.as_bytes()).map_err(|source| GitError::Io {
-            doing: "keeping a hook's files out of git's sight",
+            doing: "adding a hook's files to git's exclude file",
             at: git_dir.path().to_owned(),
             source,
         })

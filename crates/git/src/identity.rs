@@ -9,7 +9,6 @@ use std::path::Path;
 
 use super::inside::Inside;
 use super::names::SIGNED;
-use super::tree::quoted;
 use super::{Call, GitError, Isolation, Oid, Repository, as_user};
 
 /// Part of the settings of an agent's clone that is written anew before each step.
@@ -241,4 +240,20 @@ impl Signing {
 /// The line by which a clone's settings ask for ours.
 pub(super) fn include() -> String {
     format!("[include]\n\tpath = {INCLUDED}\n")
+}
+
+/// A value in a git config file.
+pub(super) fn quoted(value: &str) -> String {
+    let mut text = String::from("\"");
+    for c in value.chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            c if c.is_control() => {}
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+    text
 }

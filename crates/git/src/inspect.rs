@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machines::names::TaskId;
 
-use super::home::{OBJECT_NAMES, is_deflated, is_hex};
+use super::directories::{OBJECT_NAMES, is_deflated, is_hex};
 use super::identity::By;
 use super::names::{check_branch, check_path, tree_name};
 use super::salvage::DIFF_BYTES_MAX;

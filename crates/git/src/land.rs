@@ -43,7 +43,7 @@ impl Repository {
         let mut checked = locked(&self.inner.land_checked);
         if land.join(COMPLETE).is_file() && land.join("HEAD").is_file() && land.join("objects").is_dir() {
             if !std::mem::replace(&mut *checked, true) {
-                lock::clear_below(&land, references::LOCK_DEPTH)?;
+                lock::clear_stale_below(&land, references::LOCK_DEPTH)?;
                 self.recover_work()?;
                 self.write_excludes()?;
             }
@@ -333,7 +333,7 @@ impl Repository {
             Some(name) => {
                 let git_dir = self.git_dir_of(name)?;
                 let content = format!("{content}{}", self.hook_lines(name));
-                let doing = "keeping a link out of git's sight";
+                let doing = "adding a link to git's exclude file";
                 git_dir.replace("info/exclude", content.as_bytes()).map_err(|source| GitError::Io {
                     doing,
                     at: git_dir.path().to_owned(),

@@ -21,6 +21,7 @@
 
 mod at_work;
 mod command;
+mod directories;
 mod elsewhere;
 mod error;
 mod home;

@@ -29,8 +29,38 @@ pub(super) fn clear(git_dir: &Inside, tree: &Path, paths: &[&str]) -> Result<(),
     Ok(())
 }
 
-/// Takes away every lock below a directory of ours that nobody holds.
+/// Takes away every lock below a directory of ours that nobody holds. A lock that someone holds is an error.
 pub(super) fn clear_below(directory: &Path, depth: usize) -> Result<(), GitError> {
+    for_each_lock(directory, depth, &mut |lock, folder| match holder(lock, folder) {
+        Some(holder) => Err(GitError::Locked { lock: lock.to_owned(), holder }),
+        None => remove_stale(lock),
+    })
+}
+
+/// The same for somebody who needs none of the locks yet: another git of ours may hold one, and is left alone. A git closes the
+/// lock of a reference before it renames it, so one that works in `git_dir` may hold each lock below it.
+pub(super) fn clear_stale_below(git_dir: &Path, depth: usize) -> Result<(), GitError> {
+    for_each_lock(git_dir, depth, &mut |lock, _| match holder(lock, git_dir) {
+        Some(_) => Ok(()),
+        None => remove_stale(lock),
+    })
+}
+
+fn remove_stale(lock: &Path) -> Result<(), GitError> {
+    match fs::remove_file(lock) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(GitError::Io { doing: "removing a stale lock", at: lock.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Calls `visit` with each lock below a directory, and with the folder that it is in.
+fn for_each_lock(
+    directory: &Path,
+    depth: usize,
+    visit: &mut dyn FnMut(&Path, &Path) -> Result<(), GitError>,
+) -> Result<(), GitError> {
     let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
     for entry in entries.flatten() {
         let path = entry.path();
@@ -38,20 +68,12 @@ pub(super) fn clear_below(directory: &Path, depth: usize) -> Result<(), GitError
         if kind.is_dir() {
             // Objects have no locks, and there are many of them.
             if depth > 0 && entry.file_name() != "objects" {
-                clear_below(&path, depth - 1)?;
+                for_each_lock(&path, depth - 1, visit)?;
             }
         } else if path.extension().is_some_and(|extension| extension == "lock")
             || entry.file_name() == "packed-refs.new"
         {
-            if let Some(holder) = holder(&path, directory) {
-                return Err(GitError::Locked { lock: path, holder });
-            }
-            match fs::remove_file(&path) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(GitError::Io { doing: "removing a stale lock", at: path, source: e });
-                }
-                _ => {}
-            }
+            visit(&path, directory)?;
         }
     }
     Ok(())

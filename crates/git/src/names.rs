@@ -181,3 +181,8 @@ pub(super) fn check_path(path: &str) -> Result<(), GitError> {
     }
     Ok(())
 }
+
+/// The reference in `land.git` at a task's tip.
+pub(super) fn task_reference(task: &TaskId) -> String {
+    format!("{TASKS}{task}")
+}

@@ -6,9 +6,8 @@
 
 use machines::names::TaskId;
 
-use super::names::{FOUND, PUBLISHED, TASKS, check_branch};
+use super::names::{FOUND, PUBLISHED, TASKS, check_branch, task_reference};
 use super::references::{self, Change, Expected, Reference};
-use super::tree::task_reference;
 use super::{GitError, Isolation, Oid, Repository, locked};
 
 /// How often a tip is published again when someone else moves the same references meanwhile.

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use machines::names::TaskId;
 
 use super::identity::By;
-use super::names::{SALVAGE, check_part, check_user_branch, tree_name};
+use super::names::{SALVAGE, check_part, check_user_branch, task_reference, tree_name};
 use super::references::{self, Change, Expected};
-use super::tree::{Record, task_reference};
+use super::tree::Record;
 use super::{GitError, Oid, Repository, locked, now, remove_folder};
 
 /// How many stray commits one saved commit holds on to.

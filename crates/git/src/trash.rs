@@ -12,9 +12,8 @@ use std::time::{Duration, SystemTime};
 use machines::names::TaskId;
 
 use super::inside::Inside;
-use super::names::TRASH;
-use super::names::{check_part, tree_name};
-use super::tree::{alternates, is_beyond_a_link, task_reference};
+use super::names::{TRASH, check_part, task_reference, tree_name};
+use super::tree::{alternates, is_beyond_a_link};
 use super::{GitError, Repository, Saved, locked, remove_folder};
 
 /// The largest temporary folder that is copied to the trash from another file system.

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use machines::names::TaskId;
 use serde::{Deserialize, Serialize};
 
-use super::identity::{Agent, By};
+use super::identity::{Agent, By, quoted};
 use super::inside::{Head, Inside};
-use super::names::{KEPT, TASKS, check_branch, tree_name};
+use super::names::{KEPT, check_branch, task_reference, tree_name};
 use super::publish::Taken;
 use super::references::{Change, Expected};
 use super::{
@@ -1021,10 +1021,6 @@ pub(super) fn commit_tree(
     call.input(message.as_bytes())
 }
 
-pub(super) fn task_reference(task: &TaskId) -> String {
-    format!("{TASKS}{task}")
-}
-
 /// What stands in a folder is there after a power cut. Ext4 brings names there with the next file that is synced, and the log
 /// syncs one after each effect, so no test on it fails without this; other file systems promise nothing of the kind.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), GitError> {
@@ -1067,12 +1063,14 @@ fn git_directories_among(tree: &Path, files: &[Vec<u8>]) -> Vec<Vec<u8>> {
             continue;
         }
         let head = path.strip_suffix(b"HEAD").filter(|folder| folder.ends_with(b"/"));
-        if let Some(folder) = head.filter(|folder| super::home::is_git_directory(&at(folder))) {
+        if let Some(folder) = head.filter(|folder| super::directories::is_git_directory(&at(folder))) {
             found.insert(folder.to_vec());
-        } else if let Some(folder) = folder_of_object(path).filter(|_| super::home::is_object(&at(path))) {
+        } else if let Some(folder) =
+            folder_of_object(path).filter(|_| super::directories::is_object(&at(path)))
+        {
             // The folder of objects, or the git directory that it lies in.
             let above = folder.strip_suffix(b"objects/").filter(|above| !above.is_empty());
-            let whole = above.filter(|above| super::home::is_left_of_one(&at(above)));
+            let whole = above.filter(|above| super::directories::is_left_of_one(&at(above)));
             found.insert(whole.unwrap_or(folder).to_vec());
         }
     }
@@ -1131,20 +1129,4 @@ pub(super) fn alternates(from: &Path, to: &Path) -> Vec<u8> {
     let mut line = way.into_os_string().into_encoded_bytes();
     line.push(b'\n');
     line
-}
-
-/// A value in a git config file.
-pub(super) fn quoted(value: &str) -> String {
-    let mut text = String::from("\"");
-    for c in value.chars() {
-        match c {
-            '"' | '\\' => text.extend(['\\', c]),
-            '\n' => text.push_str("\\n"),
-            '\t' => text.push_str("\\t"),
-            c if c.is_control() => {}
-            c => text.push(c),
-        }
-    }
-    text.push('"');
-    text
 }

@@ -5,16 +5,16 @@ mod asks;
 use crate::Millis;
 pub use crate::answers::ArchitectAnswer;
 use crate::choice::Choice;
-use crate::config::Micros;
+pub use crate::happened::{Happened, RedBy, StepFailure, Usage};
 use crate::rooms::Seat;
 use crate::specs::Story;
-use crate::words::{GateFact, Raise, StepEnding};
+use crate::words::Raise;
 pub use asks::Ask;
 pub(crate) use asks::{Permission, Subject};
 use machines::machine::{FieldError, Role};
-use machines::names::{AgentName, EffectId, RunId, ServiceName, SpecId, TaskId};
+use machines::names::{AgentName, EffectId, RunId, SpecId, TaskId};
 use machines::task::{Status, TaskType};
-use machines::{run, task, turn};
+use machines::{task, turn};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
@@ -170,260 +170,12 @@ pub struct Outcome {
     pub what: Happened,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "happened", rename_all = "snake_case")]
-pub enum Happened {
-    TreeReady {
-        tip: SmolStr,
-    },
-    TreeFailed {
-        error: String,
-    },
-    /// What the settings demand in every tree cannot be put there: no agent's fault, and the same for all of them.
-    TreeUnmet {
-        error: String,
-    },
-
-    /// A turn's message is complete and none of its tools has run. The step goes on.
-    Turn {
-        turn: u32,
-        calls: Vec<run::ToolCall>,
-        output: Option<String>,
-        usage: Usage,
-    },
-    ToolResult {
-        call: SmolStr,
-        tool: SmolStr,
-        ok: bool,
-        output: String,
-        millis: u64,
-    },
-    /// The agent asks before it acts. The call waits.
-    CallAsked {
-        call: SmolStr,
-        tool: SmolStr,
-        /// What the policy's patterns look at.
-        argument: String,
-        /// All that the call brings, by name.
-        #[serde(default)]
-        input: serde_json::Map<String, serde_json::Value>,
-        turn: u32,
-    },
-    /// The step ended well. `usage` is what was not reported with its turns.
-    StepFinished {
-        ending: StepEnding,
-        output: String,
-        tip: Option<SmolStr>,
-        /// What stands in the tree, committed or not: equal where nothing has changed. Absent: nobody has looked.
-        #[serde(default)]
-        tree: Option<SmolStr>,
-        usage: Usage,
-    },
-    StepFailed {
-        error: String,
-        why: StepFailure,
-        usage: Usage,
-    },
-    /// A service stayed away after the adapter's own retries.
-    Outage {
-        service: ServiceName,
-        resets_at: Option<Millis>,
-        /// What the service answered.
-        #[serde(default)]
-        error: Option<SmolStr>,
-        /// It does not accept the credentials.
-        #[serde(default)]
-        refused: bool,
-        usage: Usage,
-    },
-    /// The process tree is gone, as was asked.
-    StepEnded {
-        tip: Option<SmolStr>,
-        usage: Usage,
-    },
-    CallAnswered,
-    /// Whether the agent's program could hear what it was told.
-    Told {
-        heard: bool,
-    },
-
-    GateGreen {
-        tip: SmolStr,
-        facts: Vec<GateFact>,
-    },
-    GateRed {
-        output: String,
-        tip: Option<SmolStr>,
-        #[serde(default)]
-        by: RedBy,
-    },
-    /// The branch was sent back because of a conflict, and conflicts still: nothing was tested.
-    GateConflict {
-        tip: SmolStr,
-        files: Vec<String>,
-        main: SmolStr,
-    },
-    /// There is nothing in the branch that main has not.
-    GateEmpty {
-        tip: SmolStr,
-    },
-
-    WorkSaved {
-        reference: String,
-    },
-    TreeRemoved {
-        reference: Option<String>,
-    },
-
-    MergeGreen {
-        merge: SmolStr,
-        old: SmolStr,
-        /// Tickets whose files come to main with an agent's work.
-        #[serde(default)]
-        tickets: Vec<SmolStr>,
-    },
-    MergeConflict {
-        files: Vec<String>,
-        /// The commit of main that it conflicts with.
-        main: SmolStr,
-        /// Commits that the branch was made on and main no longer has.
-        #[serde(default)]
-        dropped: Vec<String>,
-        /// The branch has solved what the landing before failed of.
-        #[serde(default)]
-        solved: bool,
-    },
-    MergeRed {
-        output: String,
-        #[serde(default)]
-        by: RedBy,
-        /// The commit of main that it was merged with.
-        main: SmolStr,
-        /// The branch has solved what the landing before failed of.
-        #[serde(default)]
-        solved: bool,
-    },
-    /// Main passes its tests, or has none. `of` says under which settings, `main` at which commit.
-    MainGreen {
-        of: SmolStr,
-        main: SmolStr,
-        command: Option<String>,
-        /// They were run now: it is not only known that the same files once passed them.
-        #[serde(default)]
-        ran: bool,
-    },
-    MainRed {
-        of: SmolStr,
-        main: SmolStr,
-        command: String,
-        output: String,
-    },
-    MainMoved,
-    /// Main was not where it was expected: test again.
-    #[serde(rename = "main_was_moved")]
-    MainMovedByOther,
-    /// The user's checkout is in the way: why, and the command that clears it.
-    CheckoutInTheWay {
-        why: String,
-        command: String,
-    },
-
-    /// The merge is green, and offered as a pull request: where, and by which branch on the remote.
-    PullRequestOpen {
-        url: Option<SmolStr>,
-        branch: SmolStr,
-    },
-    /// The remote does not answer, or the pull request cannot be opened.
-    RemoteInTheWay {
-        why: String,
-    },
-
-    TicketWritten,
-    /// The gate put back what is not the agent's to change; it goes on from there.
-    PutBack {
-        what: Vec<String>,
-    },
-    /// The ticket was left as it is: its file is gone or no ticket, or git has it and only its close is written.
-    TicketLeft,
-    BranchDeleted,
-    /// The user's command has run, whatever came of it: that is theirs to look at.
-    HookRan,
-    Health {
-        healthy: bool,
-    },
-    /// Nothing is there to ask the service with: only the next step tells.
-    HealthUnknown,
-    TimerDue,
-    /// Something that only we need could not be done; it is tried again.
-    Failed {
-        error: String,
-    },
-}
-
 machines::wire_enum! {
     /// What an agent outside says of itself.
     pub enum Presence {
         Connect = "connect",
         Heartbeat = "heartbeat",
         Disconnect = "disconnect",
-    }
-}
-
-machines::wire_enum! {
-    pub enum StepFailure {
-        /// The agent's program ended badly.
-        Failed = "failed",
-        /// The session is in use or unknown: a new one is made once the old process is gone.
-        Session = "session",
-        TimedOut = "timed_out",
-        /// Keeper or runner are gone; nobody knows how it ended.
-        Lost = "lost",
-        /// It used more processes or memory than it may; once more would be the same again.
-        Limit = "limit",
-    }
-}
-
-machines::wire_enum! {
-    /// What makes a gate or a merge red.
-    pub enum RedBy {
-        Tests = "tests",
-        /// The tests did not get as far as testing: main's own say whose fault that is.
-        InDoubt = "in_doubt",
-        /// The tests could not be started, which is never the agent's to mend.
-        Environment = "environment",
-        ConflictMarkers = "conflict_markers",
-        /// The merge with main conflicts.
-        Conflict = "conflict",
-        /// Something in the branch that cannot be landed.
-        Branch = "branch",
-    }
-}
-
-#[allow(clippy::derivable_impls, reason = "the macro writes what all such words derive")]
-impl Default for RedBy {
-    fn default() -> Self {
-        RedBy::Tests
-    }
-}
-
-impl RedBy {
-    pub fn is_tests(&self) -> bool {
-        *self == RedBy::Tests
-    }
-}
-
-/// What a turn or step used. An unknown price is `None`, never zero; the default is nothing at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Usage {
-    pub cost: Option<Micros>,
-    pub input_tokens: u64,
-    pub output_tokens: u64,
-}
-
-impl Default for Usage {
-    fn default() -> Self {
-        Self { cost: Some(0), input_tokens: 0, output_tokens: 0 }
     }
 }
 

@@ -415,7 +415,7 @@ impl Config {
 impl Policy {
     /// The first rule whose pattern matches decides.
     pub fn colour(&self, tool: &str, argument: &str) -> Colour {
-        let commands = crate::shell::without_messages(argument);
+        let commands = crate::messages::without_messages(argument);
         let matching = |rule: &&ToolRule| match rule.pattern.split_once('(') {
             Some((name, inner)) => {
                 let text = if rule.commands_only { &*commands } else { argument };

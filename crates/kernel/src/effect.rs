@@ -2,6 +2,7 @@
 //! back as a command.
 
 use crate::Millis;
+use crate::happened::{Happened, OutcomeKind};
 use crate::rooms::Seat;
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, TaskId, WorkerName,
@@ -9,9 +10,14 @@ use machines::names::{
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-/// Declares the effects with their names in the log and the task that each is about.
+/// Declares the effects with their names in the log, the task that each is about, and what each can come to. Besides that, every
+/// effect can come to `Failed`.
 macro_rules! effects {
-    ($($(#[$meta:meta])* $name:ident = $kind:literal { $($(#[$fmeta:meta])* $field:ident : $type:ty),* $(,)? } of $task:expr;)*) => {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident = $kind:literal { $($(#[$fmeta:meta])* $field:ident : $type:ty),* $(,)? }
+        of $task:expr => $($outcome:ident)|+;
+    )*) => {
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "effect", deny_unknown_fields)]
         pub enum Effect {
@@ -21,8 +27,17 @@ macro_rules! effects {
         impl Effect {
             pub const KINDS: &'static [&'static str] = &[$($kind),*];
 
+            /// Every kind of effect with what it can come to.
+            pub const OUTCOMES: &'static [(&'static str, &'static [OutcomeKind])] =
+                &[$(($kind, &[$(OutcomeKind::$outcome,)+ OutcomeKind::Failed])),*];
+
             pub fn kind(&self) -> &'static str {
                 match self { $(Effect::$name { .. } => $kind),* }
+            }
+
+            /// What it can come to.
+            pub fn outcomes(&self) -> &'static [OutcomeKind] {
+                match self { $(Effect::$name { .. } => &[$(OutcomeKind::$outcome,)+ OutcomeKind::Failed]),* }
             }
 
             #[allow(unused_variables, reason = "each names what it is about among all that it brings")]
@@ -30,76 +45,116 @@ macro_rules! effects {
                 match self { $(Effect::$name { $($field),* } => $task),* }
             }
         }
+
+        /// What each effect can come to, under the effect's name.
+        pub mod outcomes {
+            use crate::happened;
+
+            $(
+                #[derive(Clone, Debug, PartialEq)]
+                pub enum $name { $($outcome(happened::$outcome),)+ Failed(happened::Failed) }
+
+                impl From<happened::Happened> for $name {
+                    /// Of an answer that does not fit nothing is known but that: it is a failure, and never a success.
+                    fn from(what: happened::Happened) -> Self {
+                        $(let what = match happened::$outcome::try_from(what) {
+                            Ok(outcome) => return $name::$outcome(outcome),
+                            Err(other) => other,
+                        };)+
+                        $name::Failed(happened::Failed::from_any(what))
+                    }
+                }
+            )*
+        }
+
+        /// An effect with what came of it: one of the outcomes of its row, and no other.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum EffectOutcome<'a> {
+            $($name { $($field: &'a $type,)* outcome: outcomes::$name }),*
+        }
+
+        impl EffectOutcome<'_> {
+            pub fn new(effect: &Effect, what: Happened) -> EffectOutcome<'_> {
+                match effect {
+                    $(Effect::$name { $($field),* } => EffectOutcome::$name { $($field,)* outcome: what.into() }),*
+                }
+            }
+        }
     };
 }
 
 effects! {
     /// Make the task's tree, or find it again, on its branch.
-    PrepareTree = "prepare_tree" { task: TaskId, worker: WorkerName, tree: String, branch: String } of Some(task);
+    PrepareTree = "prepare_tree" { task: TaskId, worker: WorkerName, tree: String, branch: String } of Some(task)
+        => TreeReady | TreeUnmet | TreeFailed;
     /// Start the agent's program, or take its session up again, with a prompt.
     StartStep = "start_step" {
         task: TaskId, worker: WorkerName, run: RunId, session: SmolStr,
         /// The session exists: resume it.
         resume: bool,
         prompt: Prompt, turns_left: u32,
-    } of Some(task);
+    } of Some(task) => Turn | ToolResult | CallAsked | StepFinished | StepFailed | Outage;
     /// End the process tree of a step or a gate that is no longer wanted, and say when it is gone.
-    EndStep = "end_step" { task: TaskId, run: Option<RunId>, step: EffectId } of Some(task);
+    EndStep = "end_step" { task: TaskId, run: Option<RunId>, step: EffectId } of Some(task) => StepEnded;
     /// Answer a call that waits for a person.
     AnswerCall = "answer_call" {
         task: TaskId, run: RunId, step: EffectId, call: SmolStr, allow: bool, note: String,
-    } of Some(task);
+    } of Some(task) => CallAnswered;
     /// Say something to an agent at work.
-    TellAgent = "tell_agent" { task: TaskId, run: RunId, step: EffectId, text: String } of Some(task);
+    TellAgent = "tell_agent" { task: TaskId, run: RunId, step: EffectId, text: String } of Some(task) => Told;
     /// Commit what is left over, look at the diff, run the tests.
-    RunGate = "run_gate" { task: TaskId, worker: Option<WorkerName>, max_steps_reached: bool } of Some(task);
+    RunGate = "run_gate" { task: TaskId, worker: Option<WorkerName>, max_steps_reached: bool } of Some(task)
+        => GateGreen | GateRed | GateConflict | GateEmpty | PutBack;
     /// Save everything in the tree to a ref.
-    SaveWork = "save_work" { task: TaskId } of Some(task);
+    SaveWork = "save_work" { task: TaskId } of Some(task) => WorkSaved;
     /// Save everything in the tree to a ref, then remove the tree. `start_over`: the branch too is saved and removed, so that
     /// the next tree is made on main.
     RemoveTree = "remove_tree" {
         task: TaskId,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         start_over: bool,
-    } of Some(task);
+    } of Some(task) => TreeRemoved;
     /// Merge main with the approved tip, and run the tests on the result.
-    TestMerge = "test_merge" { task: TaskId, tip: SmolStr } of Some(task);
+    TestMerge = "test_merge" { task: TaskId, tip: SmolStr } of Some(task)
+        => MergeGreen | MergeConflict | MergeRed | CheckoutInTheWay | PullRequestOpen | RemoteInTheWay;
     /// Run main's own tests, as a landing's are run. `again`: also where they are known to pass.
-    TestMain = "test_main" { again: bool } of None;
+    TestMain = "test_main" { again: bool } of None => MainGreen | MainRed;
     /// Move main from `old` to `merge`, and to nothing else.
-    MoveMain = "move_main" { task: TaskId, tip: SmolStr, merge: SmolStr, old: SmolStr } of Some(task);
+    MoveMain = "move_main" { task: TaskId, tip: SmolStr, merge: SmolStr, old: SmolStr } of Some(task)
+        => MainMoved | MainMovedByOther | CheckoutInTheWay;
     /// Write the task's status to its ticket.
     WriteTicket = "write_ticket" {
         task: TaskId, ticket: SmolStr, status: SmolStr, note: Option<String>,
-    } of Some(task);
-    DeleteBranch = "delete_branch" { task: TaskId, branch: String } of Some(task);
+    } of Some(task) => TicketWritten | TicketLeft;
+    DeleteBranch = "delete_branch" { task: TaskId, branch: String } of Some(task) => BranchDeleted;
     /// Run what the user wants done with a main that has moved to `merge`.
-    RunLandedHook = "run_landed_hook" { task: TaskId, merge: SmolStr } of Some(task);
+    RunLandedHook = "run_landed_hook" { task: TaskId, merge: SmolStr } of Some(task) => HookRan;
     /// Have an agent that Adjutant hosts say something outside of any task. `resume`: its session exists.
     StartReply = "start_reply" {
         seat: Seat, agent: AgentName, session: SmolStr, resume: bool, prompt: Say, turns_left: u32,
-    } of None;
+    } of None => Turn | ToolResult | CallAsked | StepFinished | StepFailed | Outage;
     /// Make or bring up to date what an agent reads in its seat: a checkout of main of its own.
-    PrepareSeat = "prepare_seat" { seat: Seat } of None;
+    PrepareSeat = "prepare_seat" { seat: Seat } of None => TreeReady | TreeFailed;
     /// End the process tree of a reply that is no longer wanted, and say when it is gone.
     EndReply = "end_reply" {
         seat: Seat, reply: EffectId,
         /// The agent itself has ended its turn by a call: its program may come to its own end first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         finish: bool,
-    } of None;
+    } of None => StepEnded;
     /// Answer a call of an agent that is speaking.
-    AnswerInReply = "answer_in_reply" { seat: Seat, reply: EffectId, call: SmolStr, allow: bool, note: String } of None;
+    AnswerInReply = "answer_in_reply" { seat: Seat, reply: EffectId, call: SmolStr, allow: bool, note: String } of None
+        => CallAnswered;
     /// Pass a message of the room on to an agent that is speaking.
-    TellInReply = "tell_in_reply" { seat: Seat, reply: EffectId, number: u64 } of None;
-    CheckHealth = "check_health" { service: ServiceName } of None;
+    TellInReply = "tell_in_reply" { seat: Seat, reply: EffectId, number: u64 } of None => Told;
+    CheckHealth = "check_health" { service: ServiceName } of None => Health | HealthUnknown;
     /// A timer: an effect with a due time. With the time at which it was set it says how long it waits, by whatever clock.
     Timer = "timer" {
         due: Millis, timer: Timer,
         /// Absent in logs of before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         set_at: Option<Millis>,
-    } of None;
+    } of None => TimerDue;
 }
 
 /// What is due when a timer's time comes. Each belongs to a state that needs it and goes with that state.

@@ -24,15 +24,13 @@ mod draft;
 pub mod effect;
 pub mod event;
 mod handle;
+pub mod happened;
 mod hash;
 pub mod invariants;
+mod messages;
 mod natural;
 pub mod probe;
 pub mod published;
-#[cfg_attr(feature = "fuzz", doc(hidden))]
-#[cfg(feature = "fuzz")]
-pub mod reading;
-#[cfg(not(feature = "fuzz"))]
 mod reading;
 pub mod rooms;
 mod rules;
@@ -55,6 +53,19 @@ pub use natural::natural;
 pub use rules::next_task_id;
 pub use rules::{LIMIT_PASSED, Rule, knows_ticket, undo_branch};
 pub use world::World;
+
+/// What `make fuzz` holds every command line to.
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz {
+    pub use crate::reading::only_reads;
+
+    pub fn check_line(line: &str) {
+        crate::reading::check_line(line);
+        crate::messages::check_line(line);
+        crate::messages::check_line(&format!("git commit {line}"));
+    }
+}
 
 #[cfg(test)]
 #[path = "../../machines/src/tests/diff.rs"]

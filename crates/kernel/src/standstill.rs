@@ -114,7 +114,7 @@ fn holds_up_work(world: &World, item: &Waiting) -> bool {
     match item.kind {
         // Nobody wants it yet.
         Kind::Proposal => false,
-        // The settings of before are in force, and the fleet works by them.
+        // The previous settings stay in force, and the fleet works by them.
         Kind::UntrustedSettings => false,
         // Whoever submitted it knows, and the others in the room talk on.
         Kind::SpecChanges | Kind::LostMember => false,

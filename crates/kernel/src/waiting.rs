@@ -53,7 +53,7 @@ machines::wire_enum! {
         CheckoutInTheWay = "checkout_in_the_way",
         /// Approved work waits for its pull request to be merged, or opened.
         PullRequest = "pull_request",
-        /// adjutant.toml came in with an agent's branch, or is gone; the settings of before are in force.
+        /// adjutant.toml came in with an agent's branch, or is gone; the previous settings stay in force.
         UntrustedSettings = "untrusted_settings",
         FullDisk = "full_disk",
         /// A service does not answer; it is tried again without anybody.
@@ -246,11 +246,11 @@ impl Waiting {
 fn settings(untrusted: &UntrustedSettings) -> Waiting {
     let (text, options) = match untrusted.gone {
         true => (
-            "adjutant.toml is gone; the settings of before are in force",
+            "adjutant.toml is gone; the previous settings stay in force",
             vec![Choice::ShowSettings, Choice::ForgetSettings],
         ),
         false => (
-            "adjutant.toml came in with an agent's branch and is not trusted; the settings of before are in force",
+            "adjutant.toml came in with an agent's branch and is not trusted; the previous settings stay in force",
             vec![Choice::TrustSettings, Choice::ShowSettings],
         ),
     };
@@ -272,8 +272,9 @@ fn include(untrusted: &UntrustedInclude) -> Waiting {
         since: untrusted.since,
         blocks: Vec::new(),
         who: Decider::Person,
-        text: ".worktreeinclude came in with an agent's branch and is not trusted; trees get the files of before"
-            .to_owned(),
+        text:
+            ".worktreeinclude came in with an agent's branch and is not trusted; trees get the previous files"
+                .to_owned(),
         options: vec![Choice::TrustSettings],
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use kernel::command::NewTask;
 use kernel::{Actor, Answer, Ask, Command, Event};
 use log::owner::{Folded, Handle, Owner, Settings, VERSION};
-use log::{self, Log, SqliteLog};
+use log::{self, Location, Log, LogError};
 use machines::names::TaskId;
 use machines::task::{Payload, Status};
 use machines::{Machine, architect, run, task, turn, worker};
@@ -229,8 +229,8 @@ fn durable_commands(folder: &Path, _: u64) -> Outcome {
     // Each command is one record. All of them are there, the chain holds, and it folds to the World that answered.
     let live = handle.world();
     drop(owner);
-    let log = SqliteLog::open(&path, &log::Owner::current())?;
-    let folded = Folded::read_all(&log, VERSION)?;
+    let log = open_log(&path)?;
+    let folded = Folded::read_all(&*log, VERSION)?;
     if folded.head.seq != done || folded.world != *live {
         return Err(format!("void: {} records for {done} acknowledged", folded.head.seq).into());
     }
@@ -292,8 +292,12 @@ struct Crowd {
     times: Vec<f64>,
 }
 
+fn open_log(path: &Path) -> Result<Box<dyn Log>, LogError> {
+    log::open(&Location::File(path.to_owned()))
+}
+
 fn open(path: &Path) -> Result<Owner, Box<dyn std::error::Error>> {
-    Ok(Owner::open(Box::new(SqliteLog::open(path, &log::Owner::current())?))?)
+    Ok(Owner::open(open_log(path)?)?)
 }
 
 fn command(id: u64, ask: Ask) -> Command {
@@ -448,7 +452,7 @@ fn submit_all(handle: &Handle, commands: impl Iterator<Item = Command>) -> Outco
 fn replay(folder: &Path, events: u64) -> Outcome {
     let path = folder.join("replay.db");
     let settings = Settings { snapshot_every: u64::MAX, ..Settings::default() };
-    let owner = Owner::open_with(Box::new(SqliteLog::open(&path, &log::Owner::current())?), settings)?;
+    let owner = Owner::open_with(open_log(&path)?, settings)?;
     let handle = owner.handle();
     let tasks = (events / 100).max(1);
     add_tasks(&handle, tasks)?;
@@ -482,8 +486,8 @@ fn replay(folder: &Path, events: u64) -> Outcome {
         bare_times.push(before.elapsed().as_secs_f64() * 1e3);
 
         let before = Instant::now();
-        let log = SqliteLog::open(&path, &log::Owner::current())?;
-        let folded = Folded::read(&log, VERSION)?;
+        let log = open_log(&path)?;
+        let folded = Folded::read(&*log, VERSION)?;
         our_times.push(before.elapsed().as_secs_f64() * 1e3);
         if folded.world != *live || folded.head.seq != records || streams < tasks as usize {
             return Err("void: the log did not fold to the World that wrote it".into());
@@ -492,8 +496,8 @@ fn replay(folder: &Path, events: u64) -> Outcome {
     let what = format!("replay of {events} events, ms (limit: bare)");
     line(&what, median(bare_times), median(our_times), "must ≤ 2x, goal 300 ms");
 
-    let mut log = SqliteLog::open(&path, &log::Owner::current())?;
-    let folded = Folded::read(&log, VERSION)?;
+    let mut log = open_log(&path)?;
+    let folded = Folded::read(&*log, VERSION)?;
     let snapshot = folded.snapshot(VERSION).ok_or("the World can be written")?;
     let megabytes = snapshot.data.len() as f64 / 1e6;
     log.save_snapshot(&snapshot)?;

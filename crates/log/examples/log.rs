@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use log::{Entry, Log, NewRecord, Owner, SqliteLog};
+use log::{Entry, Location, NewRecord};
 
 const BATCH: u64 = 256;
 const STREAMS: u64 = 500;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn measure(path: &Path, records: u64) -> Result<(), Box<dyn std::error::Error>> {
     println!("raw append and fdatasync  {:>10.0} /s", raw_syncs(&path.with_extension("raw"))?);
 
-    let mut log = SqliteLog::open(path, &Owner::current())?;
+    let mut log = log::open(&Location::File(path.to_owned()))?;
     let started = Instant::now();
     for batch in 0..records / BATCH {
         log.append(&batch_of(batch))?;
@@ -44,7 +44,7 @@ fn measure(path: &Path, records: u64) -> Result<(), Box<dyn std::error::Error>> 
     drop(log);
 
     let started = Instant::now();
-    let log = SqliteLog::open(path, &Owner::current())?;
+    let log = log::open(&Location::File(path.to_owned()))?;
     println!("open                      {:>10.1} ms", started.elapsed().as_secs_f64() * 1e3);
     for _ in 0..3 {
         let started = Instant::now();

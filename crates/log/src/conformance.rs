@@ -13,6 +13,12 @@ pub(crate) trait Specimen {
     fn damage(&mut self, damage: Damage) -> bool;
 }
 
+/// A log that several writers share.
+pub(crate) trait SharedSpecimen: Specimen {
+    /// A handle of another writer, which knows what is stored now.
+    fn other_writer(&mut self) -> Box<dyn Log>;
+}
+
 /// What someone with an editor could do to a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Damage {
@@ -57,13 +63,13 @@ macro_rules! conformance {
             a_stream_is_read_alone_and_checked
             effects_are_leased_oldest_first_and_only_once
             a_lease_that_ran_out_is_given_out_again_with_a_new_attempt
-            a_lease_that_ran_out_and_was_not_taken_can_be_renewed
+            a_lease_that_ran_out_holds_until_another_takes_it
             the_outcome_of_a_superseded_attempt_is_dropped_whole
             which_attempt_is_the_current_one_can_be_asked_before_anything_is_written
             a_released_effect_is_free_at_once_and_its_attempt_fenced
             a_finished_effect_is_gone_and_its_attempt_fenced
             an_effect_added_and_finished_by_one_entry_is_never_seen
-            timers_are_reported_when_due_and_never_leased
+            timers_are_listed_with_their_time_and_never_leased
             a_timer_that_was_finished_fences_its_late_outcome
             all_is_as_it_was_after_reopening
             the_newest_snapshot_is_found_and_older_ones_are_pruned
@@ -82,13 +88,127 @@ macro_rules! conformance {
 }
 pub(crate) use conformance;
 
+/// The same for what a log promises that several writers share.
+macro_rules! conflicts {
+    ($specimen:expr; $($promise:ident)*) => {
+        $(
+            #[test]
+            fn $promise() {
+                crate::conformance::$promise(&mut $specimen);
+            }
+        )*
+    };
+    ($specimen:expr) => {
+        crate::conformance::conflicts! {
+            $specimen;
+            records_of_another_writer_are_a_conflict_that_writes_nothing
+            after_a_conflict_the_log_goes_on_from_what_the_other_writer_left
+            what_a_handle_says_of_the_log_is_of_one_moment
+            a_lease_of_another_writer_is_a_conflict_and_its_attempt_the_current_one
+            two_writers_in_turn_make_one_chain_without_gaps
+        }
+    };
+}
+pub(crate) use conflicts;
+
+pub(crate) fn records_of_another_writer_are_a_conflict_that_writes_nothing(
+    specimen: &mut dyn SharedSpecimen,
+) {
+    numbered(specimen.log(), 1..=3);
+    let mut other = specimen.other_writer();
+    other.append(&[with_effects(entry("theirs", &[("task-9", "x")]), &[effect("e1")])]).unwrap();
+
+    let log = specimen.log();
+    let conflict = LogError::Conflict { since: 3 };
+    // Of another stream: what was decided may rest on it all the same.
+    let late = with_effects(entry("late", &[("task-1", "x")]), &[effect("e2")]);
+    assert_eq!(log.append(&[late]), Err(conflict.clone()));
+    assert_eq!(log.lease("runner", 0, 10, 1), Err(conflict.clone()));
+    assert_eq!(log.release(&fence("e1", 1)), Err(conflict));
+    specimen.reopen().unwrap();
+    assert_eq!(commands(specimen.log()), ["c1", "c2", "c3", "theirs"]);
+    assert_eq!(pending(specimen.log()), ["e1"]);
+}
+
+pub(crate) fn after_a_conflict_the_log_goes_on_from_what_the_other_writer_left(
+    specimen: &mut dyn SharedSpecimen,
+) {
+    numbered(specimen.log(), 1..=2);
+    let mut other = specimen.other_writer();
+    other.append(&[with_effects(entry("theirs", &[("task-1", "x")]), &[effect("e1")])]).unwrap();
+
+    let log = specimen.log();
+    let ours = expecting(entry("ours", &[("task-1", "y")]), &[("task-1", 1)]);
+    assert_eq!(log.append(std::slice::from_ref(&ours)), Err(LogError::Conflict { since: 2 }));
+    assert_eq!(log.ready(), Ok(other.head()));
+    assert_eq!(log.head(), other.head());
+    assert_eq!(log.version("task-1").unwrap(), 2);
+    assert_eq!(pending(log), ["e1"]);
+    let appended = log.append(&[ours]).unwrap();
+    assert_eq!(appended, [Appended::Conflict { stream: "task-1".into(), expected: 1, actual: 2 }]);
+    let again = expecting(entry("ours", &[("task-1", "y")]), &[("task-1", 2)]);
+    assert_eq!(log.append(&[again]).unwrap(), [Appended::Written { first: 4, last: 4 }]);
+    assert_eq!(commands(log), ["c1", "c2", "theirs", "ours"]);
+}
+
+pub(crate) fn what_a_handle_says_of_the_log_is_of_one_moment(specimen: &mut dyn SharedSpecimen) {
+    let log = specimen.log();
+    log.append(&[with_effects(entry("c1", &[("task-1", "a")]), &[effect("e1")])]).unwrap();
+    let head = log.head();
+    let mut other = specimen.other_writer();
+    other.lease("runner", 0, 10, 1).unwrap();
+    let outcome = fenced(finishing(entry("c2", &[("task-1", "b")]), &["e1"]), "e1", 1);
+    other.append(&[with_effects(outcome, &[effect("e2")])]).unwrap();
+
+    let log = specimen.log();
+    assert_eq!(log.head(), head);
+    assert_eq!(log.version("task-1").unwrap(), 1);
+    assert!(!log.holds(&fence("e1", 1)).unwrap());
+    assert_eq!(pending(log), ["e1"]);
+    log.ready().unwrap();
+    assert_eq!(log.version("task-1").unwrap(), 2);
+    assert_eq!(pending(log), ["e2"]);
+}
+
+pub(crate) fn a_lease_of_another_writer_is_a_conflict_and_its_attempt_the_current_one(
+    specimen: &mut dyn SharedSpecimen,
+) {
+    let log = specimen.log();
+    log.append(&[with_effects(entry("c1", &[("task-1", "a")]), &[effect("e1")])]).unwrap();
+    log.lease("runner-1", 0, 10, 1).unwrap();
+    let mut other = specimen.other_writer();
+    assert_eq!(attempts(&other.lease("runner-2", 10, 20, 1).unwrap()), [("e1", 2)]);
+
+    // There is no new record, and yet the outcome of the first attempt must not be written.
+    let log = specimen.log();
+    let outcome = fenced(finishing(entry("late", &[("task-1", "x")]), &["e1"]), "e1", 1);
+    assert!(log.holds(&fence("e1", 1)).unwrap());
+    assert_eq!(log.append(std::slice::from_ref(&outcome)), Err(LogError::Conflict { since: 1 }));
+    log.ready().unwrap();
+    assert!(!log.holds(&fence("e1", 1)).unwrap());
+    assert_eq!(log.append(&[outcome]).unwrap(), [Appended::Fenced { effect: "e1".into(), attempt: 1 }]);
+    assert_eq!(commands(log), ["c1"]);
+}
+
+pub(crate) fn two_writers_in_turn_make_one_chain_without_gaps(specimen: &mut dyn SharedSpecimen) {
+    let mut other = specimen.other_writer();
+    for n in 0..10 {
+        let log = if n % 2 == 0 { specimen.log() } else { &mut *other };
+        log.ready().unwrap();
+        numbered(log, n + 1..=n + 1);
+    }
+    specimen.reopen().unwrap();
+    let records = specimen.log().read(0, usize::MAX).unwrap();
+    assert_eq!(records.iter().map(|record| record.seq).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
+    assert_eq!(commands(specimen.log()), (1..=10).map(|n| format!("c{n}")).collect::<Vec<_>>());
+}
+
 pub(crate) fn an_empty_log_ends_at_record_zero(specimen: &mut dyn Specimen) {
     let log = specimen.log();
     assert_eq!(log.head(), Head { seq: 0, hash: [0; 32] });
     assert_eq!(log.version("task-1").unwrap(), 0);
     assert_eq!(log.read(0, 10).unwrap(), []);
     assert_eq!(log.outbox().unwrap(), []);
-    assert_eq!(log.next_due().unwrap(), None);
     assert_eq!(log.snapshot().unwrap(), None);
     assert_eq!(log.append(&[]).unwrap(), []);
 }
@@ -307,17 +427,15 @@ pub(crate) fn a_lease_that_ran_out_is_given_out_again_with_a_new_attempt(specime
     assert_eq!(attempts(&log.lease("runner-3", 100, 200, 9).unwrap()), [("e1", 3), ("e2", 2), ("e3", 2)]);
 }
 
-pub(crate) fn a_lease_that_ran_out_and_was_not_taken_can_be_renewed(specimen: &mut dyn Specimen) {
+pub(crate) fn a_lease_that_ran_out_holds_until_another_takes_it(specimen: &mut dyn Specimen) {
     let log = specimen.log();
     log.append(&[with_effects(entry("c1", &[]), &[effect("e1")])]).unwrap();
     log.lease("runner-1", 0, 10, 1).unwrap();
-    assert!(log.renew(&fence("e1", 1), 30).unwrap());
-    assert_eq!(log.lease("runner-2", 20, 40, 1).unwrap(), []);
-    assert_eq!(log.lease("runner-2", 30, 40, 1).unwrap().len(), 1);
-    assert!(!log.renew(&fence("e1", 1), 50).unwrap());
-    assert!(log.renew(&fence("e1", 2), 50).unwrap());
-    assert!(!log.renew(&fence("e1", 3), 50).unwrap());
-    assert!(!log.renew(&fence("e9", 1), 50).unwrap());
+    let late = fenced(entry("late", &[("task-1", "a")]), "e1", 1);
+    assert_eq!(log.append(std::slice::from_ref(&late)).unwrap(), [Appended::Written { first: 1, last: 1 }]);
+    assert_eq!(attempts(&log.lease("runner-2", 10, 40, 1).unwrap()), [("e1", 2)]);
+    assert_eq!(log.append(&[late]).unwrap(), [Appended::Fenced { effect: "e1".into(), attempt: 1 }]);
+    assert_eq!(log.lease("runner-1", 39, 50, 1).unwrap(), []);
 }
 
 pub(crate) fn which_attempt_is_the_current_one_can_be_asked_before_anything_is_written(
@@ -374,7 +492,6 @@ pub(crate) fn a_released_effect_is_free_at_once_and_its_attempt_fenced(specimen:
     log.lease("runner-1", 0, 10, 1).unwrap();
     assert!(log.release(&fence("e1", 1)).unwrap());
     assert!(!log.release(&fence("e1", 1)).unwrap());
-    assert!(!log.renew(&fence("e1", 1), 10).unwrap());
     let refused = [Appended::Fenced { effect: "e1".into(), attempt: 1 }];
     assert_eq!(log.append(&[fenced(entry("late", &[("task-1", "x")]), "e1", 1)]).unwrap(), refused);
     assert_eq!(attempts(&log.lease("runner-2", 1, 10, 1).unwrap()), [("e1", 2)]);
@@ -388,7 +505,6 @@ pub(crate) fn a_finished_effect_is_gone_and_its_attempt_fenced(specimen: &mut dy
     log.append(&[finishing(entry("c2", &[]), &["e1", "never-seen"]), finishing(entry("c3", &[]), &["e1"])])
         .unwrap();
     assert_eq!(pending(log), ["e2"]);
-    assert!(!log.renew(&fence("e1", 1), 20).unwrap());
     assert!(!log.release(&fence("e1", 1)).unwrap());
     assert_eq!(attempts(&log.lease("runner-2", 10, 20, 9).unwrap()), [("e2", 2)]);
 }
@@ -402,21 +518,16 @@ pub(crate) fn an_effect_added_and_finished_by_one_entry_is_never_seen(specimen: 
     assert_eq!(pending(specimen.log()), ["e2"]);
 }
 
-pub(crate) fn timers_are_reported_when_due_and_never_leased(specimen: &mut dyn Specimen) {
+pub(crate) fn timers_are_listed_with_their_time_and_never_leased(specimen: &mut dyn Specimen) {
     let log = specimen.log();
     let timers = [timer("t3", 30), timer("t2", 20), timer("t1", 20), effect("e1"), timer("t0", -5)];
     log.append(&[with_effects(entry("c1", &[]), &timers)]).unwrap();
-    assert_eq!(log.next_due().unwrap(), Some(-5));
-    assert_eq!(due(log, -6), Vec::<String>::new());
-    assert_eq!(due(log, 20), ["t0 -5", "t1 20", "t2 20"]);
-    // They stay until they are finished.
-    assert_eq!(due(log, 30), ["t0 -5", "t1 20", "t2 20", "t3 30"]);
+    assert_eq!(timers_of(log), ["t3 30", "t2 20", "t1 20", "t0 -5"]);
     assert_eq!(attempts(&log.lease("runner-1", 100, 200, 9).unwrap()), [("e1", 1)]);
 
+    // They stay until they are finished.
     log.append(&[finishing(entry("c2", &[]), &["t0", "t1"])]).unwrap();
-    assert_eq!(due(log, 100), ["t2 20", "t3 30"]);
-    assert_eq!(log.next_due().unwrap(), Some(20));
-    assert!(!log.renew(&fence("t2", 0), 10).unwrap());
+    assert_eq!(timers_of(log), ["t3 30", "t2 20"]);
     assert!(!log.release(&fence("t2", 0)).unwrap());
 }
 
@@ -441,7 +552,7 @@ pub(crate) fn all_is_as_it_was_after_reopening(specimen: &mut dyn Specimen) {
     let log = specimen.log();
     assert_eq!(everything(log), before);
     assert_eq!(log.version("task-0").unwrap(), 6);
-    assert_eq!(log.next_due().unwrap(), Some(9));
+    assert_eq!(timers_of(log), ["t1 9"]);
     // Attempts go on counting, and so do seq and versions.
     assert_eq!(attempts(&log.lease("runner-2", 10, 20, 9).unwrap()), [("e1", 2), ("e2", 1)]);
     numbered(log, 21..=21);
@@ -633,6 +744,7 @@ fn attempts(leased: &[Leased]) -> Vec<(&str, u32)> {
     leased.iter().map(|leased| (leased.id.as_str(), leased.attempt)).collect()
 }
 
-fn due(log: &dyn Log, now: Millis) -> Vec<String> {
-    log.due(now).unwrap().into_iter().map(|due| format!("{} {}", due.id, due.due)).collect()
+fn timers_of(log: &dyn Log) -> Vec<String> {
+    let pending = log.outbox().unwrap().into_iter();
+    pending.filter_map(|pending| Some(format!("{} {}", pending.id, pending.due?))).collect()
 }

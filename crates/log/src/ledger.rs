@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::chain::{Chain, Row, Sum};
 use super::{
-    Appended, Due, Entry, Fence, Hash, Head, Leased, LogError, Millis, NewEffect, Pending, TEXT_BYTES_MAX,
+    Appended, Entry, Fence, Hash, Head, Leased, LogError, Millis, NewEffect, Pending, TEXT_BYTES_MAX,
 };
 
 /// Where an effect stands in the outbox. Older effects have lower slots.
@@ -29,7 +29,6 @@ pub(super) struct Ledger {
     slots: OrdMap<Arc<str>, Slot>,
     unleased: OrdSet<Slot>,
     leases: OrdSet<(Millis, Slot)>,
-    timers: OrdSet<(Millis, Arc<str>, Slot)>,
 }
 
 /// What must be written to turn one ledger into the next.
@@ -175,11 +174,6 @@ impl Ledger {
         (leased, change)
     }
 
-    /// `None` where the attempt is fenced, and for a timer, which has no lease to renew.
-    pub fn renew(&mut self, fence: &Fence, until: Millis) -> Option<Change<'static>> {
-        self.change_lease(fence, |pending| pending.until = Some(until))
-    }
-
     /// `None` where the attempt is fenced, and for a timer, which has no lease to give up.
     pub fn release(&mut self, fence: &Fence) -> Option<Change<'static>> {
         self.change_lease(fence, |pending| {
@@ -190,19 +184,6 @@ impl Ledger {
 
     pub fn holds(&self, fence: &Fence) -> bool {
         self.current(fence).is_some()
-    }
-
-    pub fn due(&self, now: Millis) -> Vec<Due> {
-        let due = self.timers.iter().take_while(|(due, ..)| *due <= now);
-        due.filter_map(|(due, _, slot)| {
-            let timer = self.outbox.get(slot)?;
-            Some(Due { id: timer.id.clone(), kind: timer.kind.clone(), due: *due, data: timer.data.clone() })
-        })
-        .collect()
-    }
-
-    pub fn next_due(&self) -> Option<Millis> {
-        self.timers.get_min().map(|(due, ..)| *due)
     }
 
     pub fn outbox(&self) -> Vec<Pending> {
@@ -272,9 +253,9 @@ impl Ledger {
     fn put(&mut self, slot: Slot, pending: Arc<Pending>) {
         self.outbox_sum.add(pending_hash(slot, &pending));
         let id: Arc<str> = Arc::from(pending.id.as_str());
-        self.slots.insert(id.clone(), slot);
+        self.slots.insert(id, slot);
         match (pending.due, pending.until) {
-            (Some(due), _) => drop(self.timers.insert((due, id, slot))),
+            (Some(_), _) => {}
             (None, Some(until)) => drop(self.leases.insert((until, slot))),
             (None, None) => drop(self.unleased.insert(slot)),
         }
@@ -289,7 +270,7 @@ impl Ledger {
         let id: Arc<str> = Arc::from(pending.id.as_str());
         self.slots.remove(&id);
         match (pending.due, pending.until) {
-            (Some(due), _) => drop(self.timers.remove(&(due, id, slot))),
+            (Some(_), _) => {}
             (None, Some(until)) => drop(self.leases.remove(&(until, slot))),
             (None, None) => drop(self.unleased.remove(&slot)),
         }

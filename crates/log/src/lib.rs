@@ -15,10 +15,14 @@
 mod chain;
 #[cfg(test)]
 pub(crate) mod conformance;
+mod holder;
 mod ledger;
+mod location;
 mod memory;
 pub mod outbox;
 pub mod owner;
+#[cfg(test)]
+pub(crate) mod shared;
 pub mod spoken;
 mod sqlite;
 pub mod transfer;
@@ -29,8 +33,9 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 
 pub use chain::Chain;
+pub use holder::Holder;
+pub use location::{Location, holder, open, open_for_reading};
 pub use memory::MemoryLog;
-pub use sqlite::{Owner, SqliteLog, Stranger};
 
 /// Milliseconds since the Unix epoch. The log never reads a clock: whoever calls it says what time it is.
 pub type Millis = i64;
@@ -48,17 +53,23 @@ pub const SNAPSHOTS_KEPT: usize = 2;
 ///
 /// After an error, `head` and `version` say what the log holds: the owner of any state folded from it reads on from
 /// the last record that it knows, and does not assume that a failed batch left nothing.
+///
+/// A log may have other writers. `head`, `version`, `holds` and `outbox` are of one moment: that of the last `ready` or the
+/// last write through this handle. If anybody else has changed the log since, every write is a `Conflict` that writes
+/// nothing, and `ready` goes on from what is there now.
 pub trait Log: Send {
     /// Writes the batch in one transaction: when it returns, what is `Written` is durable. Each entry sees what the
     /// entries before it did, and one that conflicts or is fenced is left out whole while the others are written.
     /// In one entry, effects are added before finished ones are removed. An effect whose id is still pending is
-    /// a bug of the caller: `Duplicate`, and nothing of the batch is written.
+    /// a bug of the caller: `Duplicate`, and nothing of the batch is written. Where somebody else has appended since this
+    /// handle last looked, what the batch was decided from may be out of date: `LogError::Conflict`.
     fn append(&mut self, batch: &[Entry]) -> Result<Vec<Appended>, LogError>;
 
     fn head(&self) -> Head;
 
     /// Makes the log ready to be written to, and says where it ends. A log that was closed after a failure is opened
-    /// anew here, and may then hold what that failure left in doubt: whoever decides asks first, and decides after.
+    /// anew here, and may then hold what that failure left in doubt; what other writers have appended is seen from here
+    /// on. Whoever decides asks first, and decides after.
     fn ready(&mut self) -> Result<Head, LogError>;
 
     /// How many records the stream has; 0 for one that was never written to.
@@ -138,21 +149,11 @@ pub trait Log: Send {
         limit: usize,
     ) -> Result<Vec<Leased>, LogError>;
 
-    /// Moves the end of a lease. False: the attempt is no longer the current one, and its holder must stop.
-    /// A lease that has run out but was not taken by another can still be renewed.
-    fn renew(&mut self, fence: &Fence, until: Millis) -> Result<bool, LogError>;
-
     /// Gives an effect back at once. From then on the attempt is fenced. False: it already was.
     fn release(&mut self, fence: &Fence) -> Result<bool, LogError>;
 
     /// Whether the attempt is the current one, so that an entry with this fence would be written.
     fn holds(&self, fence: &Fence) -> Result<bool, LogError>;
-
-    /// The timers whose time has come, by due time and then id. They stay until an entry finishes them.
-    fn due(&self, now: Millis) -> Result<Vec<Due>, LogError>;
-
-    /// When the next timer is due.
-    fn next_due(&self) -> Result<Option<Millis>, LogError>;
 
     /// All that is pending, oldest first, for people to look at.
     fn outbox(&self) -> Result<Vec<Pending>, LogError>;
@@ -163,9 +164,14 @@ pub trait Log: Send {
     /// The newest snapshot that is whole and that agrees with the log. Others are passed over in silence: a
     /// snapshot is a cache, and what it says can be had from the records.
     fn snapshot(&self) -> Result<Option<Snapshot>, LogError>;
+
+    /// What somebody else made where the log is stored: none of it is read, and a trigger changes what is written.
+    fn foreign_objects(&self) -> Result<Vec<ForeignObject>, LogError> {
+        Ok(Vec::new())
+    }
 }
 
-/// Why a log could not do what it was asked. `Full`, `Sync` and `Io` may pass; the others need a person.
+/// Why a log could not do what it was asked. `Full`, `Sync`, `Io` and `Conflict` may pass; the others need a person.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// Nothing of the batch was written, and the log goes on when there is space again.
@@ -200,10 +206,14 @@ pub enum LogError {
     #[error("the log's {what} is version {found}, and must be opened for writing once to become {known}")]
     Older { what: &'static str, found: u32, known: u32 },
     #[error("the log is held by {}", holder_name(.holder))]
-    Held { holder: Option<Owner> },
+    Held { holder: Option<Holder> },
     /// Another process wrote to the log although this one holds it. Nothing of the batch was written.
     #[error("another process has written to the log since record {since}")]
     Usurped { since: Seq },
+    /// Another writer of a log that several share has changed it. Nothing of the batch was written: read on, and decide
+    /// again.
+    #[error("another writer has changed the log since record {since}")]
+    Conflict { since: Seq },
     #[error("the log was opened for reading only")]
     ReadOnly,
     #[error("there is no record {after}: the log ends at {last}")]
@@ -220,9 +230,9 @@ fn once_acknowledged(acknowledged: &Option<Seq>) -> String {
     acknowledged.map(|seq| format!(", though record {seq} was acknowledged")).unwrap_or_default()
 }
 
-fn holder_name(holder: &Option<Owner>) -> String {
+fn holder_name(holder: &Option<Holder>) -> String {
     match holder {
-        Some(Owner { pid, host, .. }) => format!("process {pid} on {host}"),
+        Some(Holder { pid, host, .. }) => format!("process {pid} on {host}"),
         None => "a process that has not said its name".to_owned(),
     }
 }
@@ -266,7 +276,7 @@ pub struct NewRecord {
     pub data: String,
 }
 
-/// Something to do in the world. One with a due time is a timer: it is never leased, only reported when due.
+/// Something to do in the world. One with a due time is a timer: it is never leased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEffect {
     pub id: String,
@@ -312,7 +322,7 @@ pub struct Head {
     pub hash: Hash,
 }
 
-/// An effect that was handed out to be done, until `until` unless it is renewed.
+/// An effect that was handed out to be done, until `until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leased {
     pub id: String,
@@ -335,15 +345,6 @@ pub struct Pending {
     pub until: Option<Millis>,
 }
 
-/// A timer whose time has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
-    pub id: String,
-    pub kind: String,
-    pub due: Millis,
-    pub data: String,
-}
-
 /// The state that the log's first `seq` records fold to. A cache: without it the log is read from its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
@@ -357,6 +358,14 @@ impl Snapshot {
         let hasher = Sha256::new().chain_update(self.seq.to_le_bytes()).chain_update(self.hash);
         hasher.chain_update(&self.data).finalize().into()
     }
+}
+
+/// A table, index, view or trigger beside the log's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignObject {
+    pub kind: String,
+    pub name: String,
+    pub table: String,
 }
 
 /// What became of one entry of a batch.
@@ -378,7 +387,7 @@ mod tests {
     #[test]
     fn errors_say_what_was_wrong_and_where() {
         let path = PathBuf::from("log.db");
-        let owner = Owner { pid: 4711, started: 99, host: "mill".into() };
+        let holder = Holder { pid: 4711, started: 99, host: "mill".into() };
         let errors = [
             LogError::Full,
             LogError::Sync { why: "input/output error".into() },
@@ -391,9 +400,10 @@ mod tests {
             LogError::Foreign { path: path.clone(), why: "its application id is 0x0".into() },
             LogError::Trigger { path, name: "t".into(), table: "records".into() },
             LogError::Newer { what: "schema", found: 7, known: 1 },
-            LogError::Held { holder: Some(owner) },
+            LogError::Held { holder: Some(holder) },
             LogError::Held { holder: None },
             LogError::Usurped { since: 3 },
+            LogError::Conflict { since: 3 },
             LogError::Beyond { after: 5, last: 3 },
             LogError::Duplicate { effect: "e1".into() },
         ];
@@ -415,6 +425,7 @@ mod tests {
                 "the log is held by process 4711 on mill",
                 "the log is held by a process that has not said its name",
                 "another process has written to the log since record 3",
+                "another writer has changed the log since record 3",
                 "there is no record 5: the log ends at 3",
                 "effect `e1` is already pending",
             ]

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use imbl::Vector;
 
 use super::chain::Chain;
+#[cfg(test)]
+use super::conformance::Damage;
 use super::ledger::Ledger;
 use super::{
-    Appended, Due, Entry, Fence, Hash, Head, Leased, Log, LogError, Millis, Pending, Record, SNAPSHOTS_KEPT,
-    Seq, Snapshot,
+    Appended, Entry, Fence, Hash, Head, Leased, Log, LogError, Millis, Pending, Record, SNAPSHOTS_KEPT, Seq,
+    Snapshot,
 };
 
 #[derive(Clone, Debug, Default)]
@@ -85,24 +87,12 @@ impl Log for MemoryLog {
         Ok(self.ledger.lease(owner, now, until, limit).0)
     }
 
-    fn renew(&mut self, fence: &Fence, until: Millis) -> Result<bool, LogError> {
-        Ok(self.ledger.renew(fence, until).is_some())
-    }
-
     fn release(&mut self, fence: &Fence) -> Result<bool, LogError> {
         Ok(self.ledger.release(fence).is_some())
     }
 
     fn holds(&self, fence: &Fence) -> Result<bool, LogError> {
         Ok(self.ledger.holds(fence))
-    }
-
-    fn due(&self, now: Millis) -> Result<Vec<Due>, LogError> {
-        Ok(self.ledger.due(now))
-    }
-
-    fn next_due(&self) -> Result<Option<Millis>, LogError> {
-        Ok(self.ledger.next_due())
     }
 
     fn outbox(&self) -> Result<Vec<Pending>, LogError> {
@@ -131,9 +121,45 @@ impl Log for MemoryLog {
 }
 
 #[cfg(test)]
+impl MemoryLog {
+    /// Whether both hold the same. The hash stands for the records, the sum for effects and leases.
+    pub(crate) fn is_as(&self, other: &MemoryLog) -> bool {
+        let state = |log: &MemoryLog| (log.head(), log.ledger.outbox_sum().to_bytes());
+        state(self) == state(other)
+    }
+
+    /// What someone with an editor does. False where there is nothing that could be damaged so.
+    pub(crate) fn damage(&mut self, damage: Damage) -> bool {
+        let records = &mut self.records;
+        let snapshots = &mut self.snapshots;
+        match damage {
+            Damage::EditRecord(seq) => Arc::make_mut(&mut records[seq as usize - 1]).data.push('!'),
+            Damage::RemoveRecord(seq) => drop(records.remove(seq as usize - 1)),
+            Damage::SwapRecords(a, b) => {
+                records.swap(a as usize - 1, b as usize - 1);
+                Arc::make_mut(&mut records[a as usize - 1]).seq = a;
+                Arc::make_mut(&mut records[b as usize - 1]).seq = b;
+            }
+            Damage::EditSnapshot => {
+                let newest = snapshots.back_mut().unwrap();
+                Arc::make_mut(newest).0.data.push(0);
+            }
+            Damage::AlienSnapshot => {
+                let (snapshot, checksum) = Arc::make_mut(snapshots.back_mut().unwrap());
+                snapshot.hash = [7; 32];
+                *checksum = snapshot.checksum();
+            }
+            // The outbox is nowhere but in the ledger: there is no second place that could disagree.
+            Damage::EditEffect | Damage::RemoveEffect => return false,
+        }
+        true
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Damage, Specimen, conformance, numbered};
+    use crate::conformance::{Specimen, conformance, numbered};
 
     conformance!(InMemory::default());
 
@@ -165,29 +191,7 @@ mod tests {
         }
 
         fn damage(&mut self, damage: Damage) -> bool {
-            let records = &mut self.log.records;
-            let snapshots = &mut self.log.snapshots;
-            match damage {
-                Damage::EditRecord(seq) => Arc::make_mut(&mut records[seq as usize - 1]).data.push('!'),
-                Damage::RemoveRecord(seq) => drop(records.remove(seq as usize - 1)),
-                Damage::SwapRecords(a, b) => {
-                    records.swap(a as usize - 1, b as usize - 1);
-                    Arc::make_mut(&mut records[a as usize - 1]).seq = a;
-                    Arc::make_mut(&mut records[b as usize - 1]).seq = b;
-                }
-                Damage::EditSnapshot => {
-                    let newest = snapshots.back_mut().unwrap();
-                    Arc::make_mut(newest).0.data.push(0);
-                }
-                Damage::AlienSnapshot => {
-                    let (snapshot, checksum) = Arc::make_mut(snapshots.back_mut().unwrap());
-                    snapshot.hash = [7; 32];
-                    *checksum = snapshot.checksum();
-                }
-                // The outbox is nowhere but in the ledger: there is no second place that could disagree.
-                Damage::EditEffect | Damage::RemoveEffect => return false,
-            }
-            true
+            self.log.damage(damage)
         }
     }
 }

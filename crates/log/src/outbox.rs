@@ -109,7 +109,7 @@ pub trait Executor {
 /// What an error of the log means for whoever asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// The disk is full, or failed: it may be asked again.
+    /// The disk is full, or failed, or others wrote at the same time: it may be asked again.
     Passes,
     /// The attempt is no longer the current one.
     Fenced,
@@ -120,7 +120,9 @@ pub enum Meaning {
 impl Meaning {
     pub fn of_log(error: &LogError) -> Meaning {
         match error {
-            LogError::Full | LogError::Sync { .. } | LogError::Io { .. } => Meaning::Passes,
+            LogError::Full | LogError::Sync { .. } | LogError::Io { .. } | LogError::Conflict { .. } => {
+                Meaning::Passes
+            }
             _ => Meaning::Stays,
         }
     }
@@ -129,6 +131,7 @@ impl Meaning {
         match error {
             SubmitError::Log(error) => Meaning::of_log(error),
             SubmitError::Fenced { .. } => Meaning::Fenced,
+            SubmitError::Contended { .. } => Meaning::Passes,
             _ => Meaning::Stays,
         }
     }
@@ -220,6 +223,11 @@ impl Attempt {
         {
             return Ok(Next::WhenThereIsRoom { error: error.clone() });
         }
+        debug_assert!(
+            self.effect.outcomes().contains(&what.kind()),
+            "{} cannot come to {what:?}",
+            self.effect.kind()
+        );
         crash::effect(self.effect.kind(), "after");
         let failed = matches!(what, Happened::Failed { .. });
         let told = tell(host, &self.fence(), what).await?;

@@ -8,7 +8,9 @@
 //! - a reply means durable: nobody is answered before what the answer rests on is on disk;
 //! - the World that others see is the fold of what is on disk, never ahead of it. A batch that could not be written
 //!   leaves the World as it was, and the log is asked what it holds before the next one is decided;
-//! - the outcome of a superseded attempt is dropped before it is decided, so that nothing later rests on it.
+//! - the outcome of a superseded attempt is dropped before it is decided, so that nothing later rests on it;
+//! - a batch is written only if the log is as it was when the batch was decided. Where another writer was quicker, what it
+//!   wrote is folded, and every command of the batch is decided again: only the answers of what was written are given.
 
 mod fold;
 mod latest;
@@ -29,13 +31,16 @@ use self::latest::Latest;
 use self::queue::{Asked, Job, Queue, Work};
 use crate::spoken::Order;
 use crate::{
-    Appended, Due, Entry, Fence, Head, Leased, Log, LogError, Millis, NewEffect, NewRecord, Pending, Record,
-    Seq, Snapshot, TEXT_BYTES_MAX,
+    Appended, Entry, Fence, Head, Leased, Log, LogError, Millis, NewEffect, NewRecord, Pending, Record, Seq,
+    Snapshot, TEXT_BYTES_MAX,
 };
 use base::crash;
 
 /// The version that this program writes into a log.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// So many times the same commands are decided, where other writers change the log in the meantime.
+pub const ATTEMPTS_MAX: u32 = 10;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -123,11 +128,24 @@ pub enum SubmitError {
     /// idempotency key, or look.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// Each time that it was decided, another writer had changed the log before it could be written. Nothing of it was.
+    #[error("other writers have changed the log {attempts} times while this was decided")]
+    Contended { attempts: u32 },
     /// The log says something that does not fold; nothing can be decided until a person has looked.
     #[error(transparent)]
     Broken(#[from] OpenError),
     #[error("the owner of the project has stopped")]
     Stopped,
+}
+
+impl SubmitError {
+    /// What is left of a conflict after the last attempt.
+    fn of_conflict(error: SubmitError) -> SubmitError {
+        match error {
+            SubmitError::Log(LogError::Conflict { .. }) => SubmitError::Contended { attempts: ATTEMPTS_MAX },
+            error => error,
+        }
+    }
 }
 
 type Answered = Result<Answer, SubmitError>;
@@ -296,29 +314,33 @@ impl Handle {
         limit: usize,
     ) -> Result<Vec<Leased>, SubmitError> {
         let owner = owner.to_owned();
-        self.on_log(move |log| log.lease(&owner, now, until, limit))
-    }
-
-    pub fn renew(&self, fence: &Fence, until: Millis) -> Result<bool, SubmitError> {
-        let fence = fence.clone();
-        self.on_log(move |log| log.renew(&fence, until))
+        self.change_log(move |log| log.lease(&owner, now, until, limit))
     }
 
     pub fn release(&self, fence: &Fence) -> Result<bool, SubmitError> {
         let fence = fence.clone();
-        self.on_log(move |log| log.release(&fence))
-    }
-
-    pub fn due(&self, now: Millis) -> Result<Vec<Due>, SubmitError> {
-        self.on_log(move |log| log.due(now))
-    }
-
-    pub fn next_due(&self) -> Result<Option<Millis>, SubmitError> {
-        self.on_log(|log| log.next_due())
+        self.change_log(move |log| log.release(&fence))
     }
 
     pub fn outbox(&self) -> Result<Vec<Pending>, SubmitError> {
         self.on_log(|log| log.outbox())
+    }
+
+    /// Changes something in the log that no decision rests on, and does so again where another writer was quicker.
+    fn change_log<T: Send + 'static>(
+        &self,
+        change: impl Fn(&mut dyn Log) -> Result<T, LogError> + Send + 'static,
+    ) -> Result<T, SubmitError> {
+        let changed = self.on_log(move |log| {
+            let mut changed = change(log);
+            for _ in 1..ATTEMPTS_MAX {
+                let Err(LogError::Conflict { .. }) = changed else { break };
+                log.ready()?;
+                changed = change(log);
+            }
+            changed
+        });
+        changed.map_err(SubmitError::of_conflict)
     }
 
     /// Does something with the log between two batches.
@@ -428,15 +450,12 @@ impl Drop for BatchTurn<'_> {
 
 impl OwnerState {
     fn decide_all(&mut self, asked: Vec<Asked>) {
-        let decided = self.catch_up().and_then(|()| {
-            let mut batch = self.begin(&asked);
-            let answers: Vec<_> = asked
-                .iter()
-                .map(|asked| self.decide(&mut batch, &asked.command, asked.fence.as_ref()))
-                .collect();
-            self.append(batch)?;
-            Ok(answers)
-        });
+        let mut decided = self.decide_once(&asked);
+        for _ in 1..ATTEMPTS_MAX {
+            let Err(SubmitError::Log(LogError::Conflict { .. })) = decided else { break };
+            decided = self.decide_once(&asked);
+        }
+        let decided = decided.map_err(SubmitError::of_conflict);
         self.shared.queue.decided(asked.iter().filter_map(|asked| asked.key.as_ref()));
         match decided {
             Ok(answers) => {
@@ -457,7 +476,18 @@ impl OwnerState {
         self.begin_snapshot();
     }
 
-    /// Folds what the log holds and the World does not: a batch whose write failed, and yet survived.
+    /// Decides all of them on what the log holds now, and writes what was decided.
+    fn decide_once(&mut self, asked: &[Asked]) -> Result<Vec<Answered>, SubmitError> {
+        self.catch_up()?;
+        let mut batch = self.begin(asked);
+        let answers =
+            asked.iter().map(|asked| self.decide(&mut batch, &asked.command, asked.fence.as_ref())).collect();
+        self.append(batch)?;
+        Ok(answers)
+    }
+
+    /// Folds what the log holds and the World does not: a batch whose write failed, and yet survived, or what another
+    /// writer has appended.
     fn catch_up(&mut self) -> Result<(), SubmitError> {
         let head = self.log.ready()?;
         if head == self.folded.head {
@@ -535,6 +565,7 @@ impl OwnerState {
         let appended = self.log.append(&batch.entries)?;
         let took = began.elapsed();
         crash::point("owner: after append");
+        // The log takes a batch only as long as it is what the batch was decided from.
         let left_out = appended.iter().find(|appended| !matches!(appended, Appended::Written { .. }));
         assert_eq!(
             left_out, None,

@@ -26,7 +26,7 @@ pub use trees::{LANDING, SEATS, TRASH, TreesError};
 
 /// In the repository's git directory.
 const STATE: &str = "adjutant";
-const LOG: &str = "adjutant.db";
+pub const LOG: &str = "adjutant.db";
 /// What agents keep that speak outside of any task, beside folders that are named after tasks: no task's name begins with a dot.
 const PRIVATE_SEATS: &str = ".seats";
 /// Where output, input and end of steps and tests lie.
@@ -82,7 +82,7 @@ impl Layout {
     }
 
     pub fn settings(&self) -> PathBuf {
-        self.root.join(crate::settings::FILE)
+        self.root.join(git::names::SETTINGS_FILE)
     }
 
     /// What one step, gate or merged test printed, how it ended, and how to reach its keeper.

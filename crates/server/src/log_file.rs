@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use base::clock::now;
 use log::owner::{Folded, VERSION};
 use log::transfer::{self, TransferError};
-use log::{Log, LogError, SqliteLog, Stranger};
+use log::{ForeignObject, Location, Log, LogError};
 use serde::Deserialize;
 
 use api::types::history::{Checked, ExportHead, Verified};
@@ -18,8 +18,8 @@ const DAMAGED: &str = "LOG_DAMAGED";
 const REPORT: &str = "please report it, with an `adj export`";
 
 /// The log for reading; `None` where none has been begun.
-pub fn read(path: &Path) -> Result<Option<SqliteLog>, LogError> {
-    match SqliteLog::open_readonly(path) {
+pub fn read(path: &Path) -> Result<Option<Box<dyn Log>>, LogError> {
+    match log::open_for_reading(&Location::File(path.to_owned())) {
         Ok(log) => Ok(Some(log)),
         Err(LogError::Missing { acknowledged: None, .. }) => Ok(None),
         Err(error) => Err(error),
@@ -34,12 +34,12 @@ pub fn verified(path: &Path) -> Result<Verified, Problem> {
     };
     let mut checks = Vec::new();
     let mut passed = |check: &str, found: String| checks.push(Checked { check: check.to_owned(), found });
-    let strangers = log.strangers()?;
-    if !strangers.is_empty() {
-        return Err(alien(path, &strangers));
+    let foreign = log.foreign_objects()?;
+    if !foreign.is_empty() {
+        return Err(alien(path, &foreign));
     }
     passed("schema", "no table, index, view or trigger but adjutant's own".to_owned());
-    let whole = Folded::read_all(&log, VERSION)?;
+    let whole = Folded::read_all(&*log, VERSION)?;
     let records = whole.head.seq;
     passed("hash chain", format!("{records} records, each with the hash of its content"));
     passed("events", format!("{records} events fold to {} tasks", whole.world.tasks.len()));
@@ -52,7 +52,7 @@ pub fn verified(path: &Path) -> Result<Verified, Problem> {
     }
     passed("invariants", "all hold".to_owned());
 
-    let newest = Folded::read(&log, VERSION)?;
+    let newest = Folded::read(&*log, VERSION)?;
     if newest.world != whole.world {
         let detail = format!("the snapshot of record {} differs from the log", newest.snapshot);
         return Err(Problem::new(500, DAMAGED, detail).hint(REPORT));
@@ -71,7 +71,7 @@ pub fn verified(path: &Path) -> Result<Verified, Problem> {
         return Err(Problem::new(500, DAMAGED, detail));
     }
     passed("outbox", format!("{} effects, the same as in the log", kept.len()));
-    passed("keys", format!("{} answers, each stored with its own command", kept_answers(&log)?));
+    passed("keys", format!("{} answers, each stored with its own command", kept_answers(&*log)?));
     let streams = streams::verify(&streams_beside(path)).map_err(of_streams)?;
     let streams::Checked { streams, chunks, bytes } = streams;
     passed("streams", format!("{streams} streams, {chunks} chunks with {bytes} bytes, as acknowledged"));
@@ -87,7 +87,7 @@ pub fn streams_beside(log: &Path) -> PathBuf {
 /// All of the log, and behind it the streams that clients write. Says how many records there are.
 pub fn export(path: &Path, out: &mut dyn Write) -> Result<u64, TransferError> {
     let log = to_export(path).map_err(|problem| TransferError::Io(io::Error::other(problem.detail)))?;
-    let records = transfer::export(&log, out, VERSION)?;
+    let records = transfer::export(&*log, out, VERSION)?;
     streams::export(&streams_beside(path), out)
         .map_err(|error| TransferError::Io(io::Error::other(error)))?;
     out.flush()?;
@@ -112,7 +112,7 @@ pub fn export_head(path: &Path) -> Result<ExportHead, Problem> {
 }
 
 /// For an export: there is something.
-pub fn to_export(path: &Path) -> Result<SqliteLog, Problem> {
+pub fn to_export(path: &Path) -> Result<Box<dyn Log>, Problem> {
     read(path)?.ok_or_else(|| no_log(path).hint("there is nothing to export yet"))
 }
 
@@ -121,14 +121,14 @@ fn no_log(path: &Path) -> Problem {
 }
 
 /// Something in the file that somebody else made.
-fn alien(path: &Path, strangers: &[Stranger]) -> Problem {
-    let named = |stranger: &Stranger| match stranger.kind.as_str() {
-        "table" | "view" => format!("{} `{}`", stranger.kind, stranger.name),
-        kind => format!("{kind} `{}` on `{}`", stranger.name, stranger.table),
+fn alien(path: &Path, foreign: &[ForeignObject]) -> Problem {
+    let named = |object: &ForeignObject| match object.kind.as_str() {
+        "table" | "view" => format!("{} `{}`", object.kind, object.name),
+        kind => format!("{kind} `{}` on `{}`", object.name, object.table),
     };
-    let all: Vec<String> = strangers.iter().map(named).collect();
-    let drops = strangers.iter().map(|stranger| {
-        format!("DROP {} \"{}\"", stranger.kind.to_uppercase(), stranger.name.replace('"', "\"\""))
+    let all: Vec<String> = foreign.iter().map(named).collect();
+    let drops = foreign.iter().map(|object| {
+        format!("DROP {} \"{}\"", object.kind.to_uppercase(), object.name.replace('"', "\"\""))
     });
     let drops: Vec<String> = drops.collect();
     let path = path.display();

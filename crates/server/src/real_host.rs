@@ -383,12 +383,12 @@ impl Host for RealHost {
                 settings: json!(config),
                 waiting: waiting_settings(&path, &in_force),
             }),
-            // The settings of before are in force, which is what was kept of them.
+            // The previous settings stay in force, which is what was kept of them.
             Err(error) => {
                 let text = trust::last_good(&self.layout);
                 let settings = Settings::parse(&text).map_err(of_settings)?;
                 let detail =
-                    format!("{error}; the settings of before stay in force until adjutant.toml is corrected");
+                    format!("{error}; the previous settings stay in force until adjutant.toml is corrected");
                 Ok(Configured {
                     file,
                     trusted: true,

@@ -24,13 +24,13 @@ pub struct Wish {
     pub listen: IpAddr,
     pub port: u16,
     pub tls: Option<TlsFiles>,
-    /// Something before it speaks TLS to the world.
+    /// A TLS-terminating proxy is in front of the server.
     pub behind_proxy: bool,
     /// How browsers reach it, where that is not its own address.
     pub public: Option<PublicUrl>,
     /// Nobody is asked for a token.
     pub open: bool,
-    /// How long a client may take to send a body, or take nothing of an answer.
+    /// Idle timeout for request bodies and for responses.
     pub client_timeout: Duration,
 }
 

@@ -14,6 +14,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 
+use kernel::happened::OutcomeKind;
 use machines::wire::Wire;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -145,6 +146,8 @@ pub struct Hits {
     pub rules: BTreeMap<&'static str, u64>,
     pub rows: BTreeMap<(&'static str, usize), u64>,
     pub faults: BTreeMap<&'static str, u64>,
+    /// What each kind of effect came to.
+    pub outcomes: BTreeMap<(&'static str, OutcomeKind), u64>,
 }
 
 impl Hits {
@@ -157,12 +160,24 @@ impl Hits {
         sum(&mut self.rules, &other.rules);
         sum(&mut self.rows, &other.rows);
         sum(&mut self.faults, &other.faults);
+        sum(&mut self.outcomes, &other.outcomes);
     }
 
     /// Rules, rows and faults that were never hit.
     pub fn never(&self) -> Vec<String> {
         let never = self.coverage().into_iter().filter(|covered| covered.count == 0);
         never.map(|covered| format!("{} {}", covered.kind, covered.name)).collect()
+    }
+
+    /// What an effect can come to by its row, and never came to. `Failed` is left out: the walk sends it to every effect.
+    pub fn outcomes_never(&self) -> Vec<String> {
+        let of_rows = kernel::Effect::OUTCOMES.iter();
+        let all =
+            of_rows.flat_map(|(effect, outcomes)| outcomes.iter().map(move |outcome| (*effect, *outcome)));
+        let never = all.filter(|(effect, outcome)| {
+            *outcome != OutcomeKind::Failed && !self.outcomes.contains_key(&(*effect, *outcome))
+        });
+        never.map(|(effect, outcome)| format!("{effect} {}", outcome.name())).collect()
     }
 
     /// Every rule, every row and every fault, with how often it was hit.

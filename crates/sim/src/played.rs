@@ -445,29 +445,17 @@ impl PlayedWorld {
 
 /// Whether only we need it, so that a failure is no more than a reason to try again.
 fn is_ours_alone(effect: &Effect) -> bool {
-    match effect {
+    matches!(
+        effect,
         Effect::SaveWork { .. }
-        | Effect::RemoveTree { .. }
-        | Effect::WriteTicket { .. }
-        | Effect::DeleteBranch { .. }
-        | Effect::RunLandedHook { .. }
-        | Effect::EndStep { .. }
-        | Effect::EndReply { .. }
-        | Effect::MoveMain { .. } => true,
-        Effect::PrepareTree { .. }
-        | Effect::StartStep { .. }
-        | Effect::AnswerCall { .. }
-        | Effect::TellAgent { .. }
-        | Effect::StartReply { .. }
-        | Effect::PrepareSeat { .. }
-        | Effect::AnswerInReply { .. }
-        | Effect::TellInReply { .. }
-        | Effect::RunGate { .. }
-        | Effect::TestMerge { .. }
-        | Effect::TestMain { .. }
-        | Effect::CheckHealth { .. }
-        | Effect::Timer { .. } => false,
-    }
+            | Effect::RemoveTree { .. }
+            | Effect::WriteTicket { .. }
+            | Effect::DeleteBranch { .. }
+            | Effect::RunLandedHook { .. }
+            | Effect::EndStep { .. }
+            | Effect::EndReply { .. }
+            | Effect::MoveMain { .. }
+    )
 }
 
 /// What an agent prints in one step.

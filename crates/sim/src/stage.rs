@@ -812,7 +812,7 @@ impl<'t> Stage<'t> {
             Some(Appended::Written { .. }) => {}
             other => return Err(Trouble::Failure(format!("the log answered {other:?}"))),
         }
-        self.count(&commit);
+        self.count(&command, &commit);
         for event in &commit.events {
             let line = format!("{} {} {} {}", self.now(), command.actor, event.kind(), event.encode());
             self.say(&line);
@@ -866,8 +866,14 @@ impl<'t> Stage<'t> {
         Ok(())
     }
 
-    fn count(&mut self, commit: &Commit) {
+    fn count(&mut self, command: &Command, commit: &Commit) {
         self.report.commits += 1;
+        if let Ask::Outcome(outcome) = &command.ask
+            && let Some(effect) = self.world.effects.get(&outcome.effect)
+        {
+            let came_to = (effect.kind(), outcome.what.kind());
+            *self.report.hits.outcomes.entry(came_to).or_default() += 1;
+        }
         self.report.events += commit.events.len() as u64;
         for rule in &commit.rules {
             *self.report.hits.rules.entry(rule.name()).or_default() += 1;

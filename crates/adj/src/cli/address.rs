@@ -98,7 +98,7 @@ impl Address {
         };
         let hint = match method {
             Method::Get => "try again",
-            _ => "it may be done all the same: look before you ask again",
+            _ => "the request may have been executed: check before you retry",
         };
         Failure::new(Exit::Unreachable, message).hint(hint)
     }

@@ -105,7 +105,7 @@ pub fn answer(command: &Answer, context: Context) -> Result<(), Failure> {
     if !context.globals.quiet {
         let what = match (&answered.answer, answered.waits_for) {
             (Some(answer), _) if answer.abandoned => "is given up",
-            (None, Some(_)) => "is noted; the architect goes on with what you said",
+            (None, Some(_)) => "is recorded; the architect continues with it",
             _ => "is answered",
         };
         writeln!(context.out, "{} {what}", visible(&answered.id))?;

@@ -364,7 +364,7 @@ fn hints(project: &Project, channel: &Channel, globals: &Globals) {
     if channel.members.iter().any(|member| member.hosted) {
         project.hint_without_fleet(
             globals,
-            "no fleet runs here; `adj run` starts the agents when their turn comes",
+            "no fleet is running; `adj run` starts the agents when their turn comes",
         );
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::address::Address;
-use super::project::{owner_at, shown};
+use super::project::shown;
 use super::{Exit, Failure};
 use api::types::problem::Document;
 use api::{Method, Request, holder_name};
@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::http::{HeaderValue, header};
 use hyper_util::rt::TokioIo;
+use log::Location;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::Value;
@@ -43,8 +44,8 @@ pub struct Client {
 enum Way {
     Socket {
         socket: PathBuf,
-        /// The file that names the owner, for those whom it does not answer.
-        lock: PathBuf,
+        /// The log, which names its owner, for those whom it does not answer.
+        log: Location,
     },
     Address(Address),
 }
@@ -76,8 +77,8 @@ const UNKNOWN_TOKEN: &str = "does not know your token";
 const PROOF_BYTES_MAX: usize = 4 << 10;
 
 impl Client {
-    pub fn new(socket: PathBuf, lock: PathBuf, token: Option<String>, user: String) -> Client {
-        Client { way: Way::Socket { socket, lock }, token, user }
+    pub fn new(socket: PathBuf, log: Location, token: Option<String>, user: String) -> Client {
+        Client { way: Way::Socket { socket, log }, token, user }
     }
 
     /// To a server that may be on another machine.
@@ -211,16 +212,16 @@ impl Client {
         }
     }
 
-    fn lock(&self) -> Option<&Path> {
+    fn log(&self) -> Option<&Location> {
         match &self.way {
-            Way::Socket { lock, .. } => Some(lock),
+            Way::Socket { log, .. } => Some(log),
             Way::Address(_) => None,
         }
     }
 
     /// The owner, where it was stopped by a signal: it would answer nobody.
     fn suspended(&self) -> Option<u32> {
-        let pid = owner_at(self.lock()?)?.pid;
+        let pid = log::holder(self.log()?)?.pid;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name may hold anything; the state stands behind its end.
         let state = stat.rsplit_once(") ")?.1.chars().next()?;
@@ -250,11 +251,11 @@ impl Client {
     }
 
     fn failure(&self, trouble: Trouble, method: Method) -> Failure {
-        let (socket, lock) = match &self.way {
-            Way::Socket { socket, lock } => (socket, lock),
+        let (socket, log) = match &self.way {
+            Way::Socket { socket, log } => (socket, log),
             Way::Address(address) => return address.failure(trouble, method),
         };
-        let owner = owner_at(lock);
+        let owner = log::holder(log);
         let who = owner.as_ref().map(|owner| format!(" ({})", holder_name(owner))).unwrap_or_default();
         let message = match trouble {
             Trouble::Unreachable(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
@@ -292,10 +293,10 @@ impl Client {
             (_, Some(owner)) => {
                 let pid = owner.pid;
                 format!(
-                    "it may be done all the same: look before you ask again; should it hang, `kill {pid}`"
+                    "the request may have been executed: check before you retry; if it hangs, `kill {pid}`"
                 )
             }
-            (_, None) => "it may be done all the same: look before you ask again".to_owned(),
+            (_, None) => "the request may have been executed: check before you retry".to_owned(),
         };
         Failure::new(Exit::Unreachable, message).hint(hint)
     }

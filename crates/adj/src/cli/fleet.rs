@@ -102,10 +102,7 @@ pub fn ps(context: Context) -> Result<(), Failure> {
     }
     if workers.iter().any(|worker| worker.line.status != State::Idle) {
         // Else a worker that is `working` would look alive.
-        project.hint_without_fleet(
-            &context.globals,
-            "no fleet runs here; `adj run` goes on with what they have",
-        );
+        project.hint_without_fleet(&context.globals, "no fleet is running; `adj run` continues their tasks");
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ enum Fleet {
 #[derive(Clone, Copy, Debug)]
 pub struct StreamSettings {
     pub long_poll: Duration,
-    /// How long a client may take to send a body, or take nothing of an answer.
+    /// Idle timeout for request bodies and for responses.
     pub client_timeout: Duration,
     /// Nobody is asked for a token.
     pub open: bool,
@@ -255,7 +255,7 @@ impl Switch {
                 None => return,
             },
             Err(error) => {
-                format!("adjutant.toml is invalid, and the settings of before stay in force: {error}")
+                format!("adjutant.toml is invalid, and the previous settings stay in force: {error}")
             }
         };
         let _ = self.notices.send(said);

@@ -324,7 +324,7 @@ pub fn import(command: &Transfer, context: Context) -> Result<(), Failure> {
         false => Box::new(BufReader::new(File::open(path).map_err(|error| failed(error.into()))?)),
     };
     let mut log = project.own_log()?;
-    let records = transfer::import(&mut log, &mut *input, VERSION).map_err(failed)?;
+    let records = transfer::import(&mut *log, &mut *input, VERSION).map_err(failed)?;
     let streams = streams::import(&log_file::streams_beside(&project.log_path()), &mut *input);
     streams.map_err(|error| {
         Failure::from(log_file::of_streams(error)).hint("the log was imported, and none of the streams")

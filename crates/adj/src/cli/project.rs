@@ -21,16 +21,13 @@ use api::types::{Nothing, Page};
 use api::{self, Host, Method, Problem, ProjectAccess, Reading, Request};
 use kernel::World;
 use log::owner::{self, Handle, Owner, SubmitError};
-use log::{self, MemoryLog, Record, Seq, SqliteLog};
+use log::{self, Location, Log, MemoryLog, Record, Seq};
 use project::layout::{self, Layout, Moved};
 use project::settings::trust;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::{self, Caller, Tokens};
-
-/// Who owns the log says so here.
-const LOCK: &str = "adjutant.db.lock";
 
 /// A command that finds the project held waits in line, as long as the line moves: most commands are over in a moment.
 /// One and the same process is waited for so long, and all of them together for so long.
@@ -93,9 +90,10 @@ impl Project {
         Ok(Project::at(layout, socket, false, globals))
     }
 
-    /// Says that the settings file is invalid, to whoever is about to use it. Over a server its own terminal says so.
+    /// Says that the settings file is invalid, to whoever is about to use it: on standard error, where no document is printed. Over a
+    /// server its own terminal says so.
     pub fn warn_of_invalid_settings(globals: &Globals) {
-        let told = globals.quiet || globals.json || globals.server.is_some();
+        let told = globals.quiet || globals.server.is_some();
         let agent = std::env::var_os("ADJ_TOKEN").is_some();
         let found = (!told && !agent).then(|| Project::find(globals).ok()).flatten();
         if let Some(project) = found
@@ -103,7 +101,7 @@ impl Project {
         {
             let error = error.to_string();
             let first = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-            eprintln!("warning: adjutant.toml is invalid, so the settings of before are in force: {first}");
+            eprintln!("warning: adjutant.toml is invalid, so the previous settings stay in force: {first}");
             eprintln!("hint: `adj config check` lists all that is wrong with it");
         }
     }
@@ -194,7 +192,7 @@ impl Project {
         let folder = server::folder_of(&socket).to_owned();
         let token = super::set_variable("ADJ_TOKEN");
         let caller = caller(&folder, token.as_deref());
-        let client = Client::new(socket, folder.join(LOCK), token, user());
+        let client = Client::new(socket, log_in(&folder), token, user());
         Project { layout, client, named, away: false, quiet: globals.quiet, caller }
     }
 
@@ -203,19 +201,19 @@ impl Project {
     }
 
     /// The log for reading; `None` where none has been begun.
-    pub fn read_log(&self) -> Result<Option<SqliteLog>, Problem> {
+    pub fn read_log(&self) -> Result<Option<Box<dyn Log>>, Problem> {
         Ok(server::log_file::read(&self.log_path())?)
     }
 
     /// The log for its owner, which this process becomes.
-    pub fn own_log(&self) -> Result<SqliteLog, Failure> {
+    pub fn own_log(&self) -> Result<Box<dyn Log>, Failure> {
         self.make_folder()?;
-        Ok(SqliteLog::open(&self.log_path(), &log::Owner::current()).map_err(Problem::from)?)
+        Ok(log::open(&Location::File(self.log_path())).map_err(Problem::from)?)
     }
 
     /// The same for a fleet, which waits a moment where the log is held: a command is over soon, and a process that was
     /// killed while it started another lets go only when that one is on its way.
-    pub fn own_log_soon(&self) -> Result<SqliteLog, Failure> {
+    pub fn own_log_soon(&self) -> Result<Box<dyn Log>, Failure> {
         let mut line = Line::new(self);
         loop {
             match self.own_log() {
@@ -396,11 +394,11 @@ impl Project {
     }
 
     /// The owner of this project's log, in whatever process: no token comes into it.
-    pub fn owner_of(&self, log: SqliteLog) -> Result<Owner, Failure> {
+    pub fn owner_of(&self, log: Box<dyn Log>) -> Result<Owner, Failure> {
         let folder = self.folder();
         let hashes = move || Tokens::read(&folder).map(|tokens| tokens.hashes()).unwrap_or_default();
         let settings = owner::Settings { secrets: owner::Secrets::by(hashes), ..owner::Settings::default() };
-        Ok(Owner::open_with(Box::new(log), settings).map_err(Problem::from)?)
+        Ok(Owner::open_with(log, settings).map_err(Problem::from)?)
     }
 
     fn reading(&self) -> Result<Box<dyn api::Project>, Failure> {
@@ -437,7 +435,7 @@ impl Project {
         told
     }
 
-    /// Says where the settings of before hold because the file is gone.
+    /// Says where the previous settings stay in force because the file is gone.
     pub fn warn_of_settings(&self, globals: &Globals) {
         if !globals.json && !globals.quiet && project::settings::trust::is_gone(&self.layout) {
             eprintln!("warning: {}", project::settings::trust::GONE);
@@ -493,8 +491,8 @@ impl Project {
     }
 
     /// The process that owns the project now, as it says itself.
-    pub fn owner(&self) -> Option<log::Owner> {
-        owner_at(&self.folder().join(LOCK))
+    pub fn owner(&self) -> Option<log::Holder> {
+        log::holder(&log_in(&self.folder()))
     }
 
     fn request(&self, method: Method, path: &str) -> Request {
@@ -559,7 +557,7 @@ struct Line<'p> {
     project: &'p Project,
     begun: Instant,
     /// Who was last seen to hold the project, and since when.
-    holder: Option<log::Owner>,
+    holder: Option<log::Holder>,
     since: Instant,
     pause: Duration,
     said: bool,
@@ -597,9 +595,9 @@ impl Line<'_> {
     }
 }
 
-/// Nothing where nobody owns it, or where the owner has not said so yet.
-pub fn owner_at(lock: &Path) -> Option<log::Owner> {
-    serde_json::from_str(&std::fs::read_to_string(lock).ok()?).ok()
+/// The log of the project whose socket is in this folder.
+fn log_in(folder: &Path) -> Location {
+    Location::File(folder.join(layout::LOG))
 }
 
 /// Who asks where no owner does the asking: the agent whose token is in the environment, or a person.

@@ -63,7 +63,7 @@ pub struct Undo {
 pub fn undo(command: &Undo, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let task: Task = project.post(&format!("/tasks/{}/undo", command.task), &Nothing {})?;
-    project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` tests and lands it");
+    project.hint_without_fleet(&context.globals, "no fleet is running; `adj run` tests and merges it");
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&task))?);
     }
@@ -147,10 +147,8 @@ pub fn review(command: &Review, context: Context) -> Result<(), Failure> {
                 ),
             );
         } else {
-            project.hint_without_fleet(
-                &context.globals,
-                "no fleet runs here; `adj run` passes it on to the agent",
-            );
+            project
+                .hint_without_fleet(&context.globals, "no fleet is running; `adj run` sends it to the agent");
         }
         return told(&task, context);
     }
@@ -262,6 +260,9 @@ fn show(review: &Reviewed, globals: &super::Globals, out: &mut dyn Write) -> Res
             writeln!(out, "  {oid}  {}", visible(&commit.subject))?;
         }
     }
+    if let Some(problem) = &review.commits_problem {
+        writeln!(out, "{:<12} {}", "commits", visible(problem))?;
+    }
     match (review.diff_stat.as_deref(), &review.diff_problem) {
         (Some(""), _) => writeln!(out, "\n  {NO_CHANGES}")?,
         (Some(diff), _) => write!(out, "\n{}", visible_lines(diff, "  "))?,
@@ -335,7 +336,7 @@ fn approve(
     let body = types::Review { approve: true, tip: looked_at(task, tip), note: note.to_owned() };
     let task: Task = project.post(&format!("/tasks/{}/review", task.line.id), &body)?;
     if task.line.status == Status::Review {
-        project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` lands it");
+        project.hint_without_fleet(&context.globals, "no fleet is running; `adj run` merges it");
     }
     told(&task, context)
 }

@@ -135,7 +135,7 @@ pub fn start(command: &Start, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let body = Open { task: command.task.clone(), agent: Some(command.agent.clone()), ..Open::default() };
     let run: Reported = project.post("/runs", &body)?;
-    project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` begins it");
+    project.hint_without_fleet(&context.globals, "no fleet is running; `adj run` starts it");
     told(&run, context)
 }
 
@@ -158,7 +158,7 @@ pub fn resume(command: &Resume, context: Context) -> Result<(), Failure> {
     if run.run.meta.can_start {
         run.run = live(&project, &run.run.task)?;
     }
-    project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` goes on with it");
+    project.hint_without_fleet(&context.globals, "no fleet is running; `adj run` continues it");
     told(&run, context)
 }
 
@@ -166,7 +166,7 @@ pub fn abort(command: &Abort, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let run = live(&project, &command.name)?;
     let run = send(&project, &run, &Event::Abort { reason: command.reason.clone() })?;
-    project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` saves what it wrote");
+    project.hint_without_fleet(&context.globals, "no fleet is running; `adj run` saves its work");
     told(&run, context)
 }
 

@@ -146,14 +146,12 @@ fn submit(command: &Submit, context: Context) -> Result<(), Failure> {
     match spec.line.state {
         SpecState::Submitted => {
             writeln!(context.out, "{} is submitted; the architect looks at it", visible(&spec.line.id))?;
-            project.hint_without_fleet(
-                &context.globals,
-                "no fleet runs here; with `adj run` the architect begins",
-            );
+            project
+                .hint_without_fleet(&context.globals, "no fleet is running; `adj run` starts the architect");
         }
         _ => {
             writeln!(context.out, "{} is loaded: {} tasks", visible(&spec.line.id), spec.tasks.len())?;
-            project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` begins with it");
+            project.hint_without_fleet(&context.globals, "no fleet is running; `adj run` starts it");
         }
     }
     Ok(())

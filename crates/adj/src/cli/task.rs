@@ -368,7 +368,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             let id = named::task(&project, &id)?.line.id;
             project.hint_without_fleet(
                 &context.globals,
-                "no fleet runs here; `adj run` saves what there is and begins again from main",
+                "no fleet is running; `adj run` saves the work and starts again from main",
             );
             let path = format!("/tasks/{id}/restart");
             let body = types::Restart { note };
@@ -467,7 +467,7 @@ fn accept(project: &Project, ids: &[String], context: Context) -> Result<(), Fai
             false => writeln!(context.out, "{}  {}", task.line.id, task.line.status)?,
         }
     }
-    let hint = "no fleet runs here; `adj run` works on it";
+    let hint = "no fleet is running; `adj run` works on it";
     project.hint_without_fleet(&context.globals, hint);
     Ok(())
 }

@@ -3,11 +3,15 @@
 use super::named::first_found;
 use super::project::Project;
 use super::text::{self, visible, visible_code};
-use super::{Context, Failure};
+use super::{Context, Failure, Globals};
 use api::types::host::{Entry, TestRun, TestsQuery, Transcript, TranscriptQuery};
 use api::types::{Cursor, Limit, PAGE_MAX};
 use clap::Args;
 use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+/// How often the output of tests is looked at while it is followed.
+const FOLLOW_TESTS: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -71,7 +75,7 @@ Example:
   adj logs c-abc1          all steps of a task, by all its workers
   adj logs A -f
   adj logs A --raw > transcript.jsonl
-  adj logs c-abc1 --tests
+  adj logs c-abc1 --tests -f
   adj logs architect
   adj logs anna --channel design     anna's turns in the channel design
 
@@ -83,14 +87,14 @@ pub struct Logs {
     /// Show the turns of agents in a channel; with NAME, those of one agent
     #[arg(long, value_name = "CHANNEL", conflicts_with_all = ["tests", "hooks"])]
     channel: Option<String>,
-    /// Follow new entries until no agent works on it
+    /// Follow new entries until no agent works on it; with --tests, until the test run ends
     #[arg(long, short)]
     follow: bool,
     /// Print the unchanged output of the agent's program
     #[arg(long, conflicts_with = "json")]
     raw: bool,
     /// Print the output of the task's last test run
-    #[arg(long, conflicts_with_all = ["raw", "follow"])]
+    #[arg(long, conflicts_with = "raw")]
     tests: bool,
     /// Print the output of the task's hooks
     #[arg(long, conflicts_with_all = ["raw", "follow", "tests"])]
@@ -102,26 +106,74 @@ fn tests(project: &Project, command: &Logs, context: Context) -> Result<(), Fail
     let task = super::named::task(project, command.name.as_deref().unwrap_or_default())?;
     let path = format!("/tasks/{}/tests", task.line.id);
     let query = TestsQuery { hooks: command.hooks, ..TestsQuery::default() };
-    let runs: Vec<TestRun> = project.get_all(&path, &query)?;
-    if context.globals.json {
-        return Ok(writeln!(context.out, "{}", text::json(&runs))?);
+    let mut before: Option<TestRun> = None;
+    loop {
+        let runs: Vec<TestRun> = project.get_all(&path, &query)?;
+        let last = runs.last().filter(|_| command.follow).cloned();
+        let is_running = last.as_ref().is_some_and(|run| run.ended.is_none());
+        if context.globals.json && !is_running {
+            return Ok(writeln!(context.out, "{}", text::json(&runs))?);
+        }
+        if runs.is_empty() && !context.globals.quiet {
+            let what = if command.hooks { "no hook was run for it" } else { "no tests were run for it" };
+            return Ok(writeln!(context.out, "{what}, or the output is gone")?);
+        }
+        for run in runs.iter().filter(|_| !context.globals.json) {
+            test_run(run, before.as_ref(), is_running, &context.globals, context.out)?;
+        }
+        if !is_running {
+            return Ok(());
+        }
+        context.out.flush()?;
+        before = last;
+        // Nobody tells when tests have printed something.
+        std::thread::sleep(FOLLOW_TESTS);
     }
-    if runs.is_empty() && !context.globals.quiet {
-        let what = if command.hooks { "no hook was run for it" } else { "no tests were run for it" };
-        return Ok(writeln!(context.out, "{what}, or the output is gone")?);
-    }
-    for run in runs {
+}
+
+/// One run of tests, or what it has printed since it was shown before.
+fn test_run(
+    run: &TestRun,
+    before: Option<&TestRun>,
+    is_running: bool,
+    globals: &Globals,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let before = before.filter(|before| before.effect == run.effect);
+    if before.is_none() && !globals.quiet {
         let ended = run.ended.as_deref().unwrap_or("still running");
-        let hook = run.hook.map(|hook| format!("hook {hook}: ")).unwrap_or_default();
+        let hook = run.hook.as_ref().map(|hook| format!("hook {hook}: ")).unwrap_or_default();
         let (line, folder) = (visible(&run.command), visible(&run.folder));
-        if !context.globals.quiet {
-            eprintln!("{}{line} ({ended}) in {folder}", visible(&hook));
-        }
-        for line in run.output.lines() {
-            writeln!(context.out, "{}", visible_code(line))?;
-        }
+        eprintln!("{}{line} ({ended}) in {folder}", visible(&hook));
+    }
+    let output = whole_lines(&run.output, is_running);
+    let shown = before.map_or("", |before| whole_lines(&before.output, true));
+    for line in added(shown, output).lines() {
+        writeln!(out, "{}", visible_code(line))?;
+    }
+    if let (Some(_), Some(ended), false) = (before, &run.ended, globals.quiet) {
+        eprintln!("{}", visible(ended));
     }
     Ok(())
+}
+
+/// The output without the line that is still being written.
+fn whole_lines(output: &str, is_running: bool) -> &str {
+    match output.rfind('\n') {
+        Some(end) if is_running => &output[..=end],
+        None if is_running => "",
+        _ => output,
+    }
+}
+
+/// The part of the output that was not there before. One that has become so long that it was cut in the middle is
+/// shown from its last line of before on, or whole if that was cut out.
+fn added<'a>(before: &str, now: &'a str) -> &'a str {
+    if let Some(rest) = now.strip_prefix(before) {
+        return rest;
+    }
+    let last_line = before.trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
+    now.rfind(&format!("\n{last_line}\n")).map_or(now, |at| &now[at + last_line.len() + 2..])
 }
 
 pub fn logs(command: &Logs, context: Context) -> Result<(), Failure> {
@@ -203,6 +255,24 @@ fn lines_of(entry: &Entry) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn output_that_is_followed_is_shown_once() {
+        for (before, now, expected) in [
+            ("", "a\nb\n", "a\nb\n"),
+            ("a\n", "a\nb\n", "b\n"),
+            ("a\nb\n", "a\nb\n", ""),
+            // Cut in the middle since.
+            ("a\nb\nc\n", "a\n[2 lines are left out]\nc\nd\n", "d\n"),
+            ("a\nb\nc\n", "a\n[9 lines are left out]\nx\n", "a\n[9 lines are left out]\nx\n"),
+        ] {
+            assert_eq!(added(before, now), expected, "{before:?}, {now:?}");
+        }
+        let lines = [("a\nb", true, "a\n"), ("a\nb", false, "a\nb"), ("b", true, ""), ("", false, "")];
+        for (output, is_running, expected) in lines {
+            assert_eq!(whole_lines(output, is_running), expected, "{output:?}");
+        }
+    }
 
     #[test]
     fn an_entry_is_shown_with_its_time_and_as_text() {

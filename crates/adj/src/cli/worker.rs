@@ -86,14 +86,14 @@ pub struct Cleanup {
 pub fn assign(command: &Assign, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let body = types::Assign { task: command.task.clone(), clarification: command.clarification.clone() };
-    act(&project, &command.name, "assign", &body, "begins it", context)
+    act(&project, &command.name, "assign", &body, "starts it", context)
 }
 
 pub fn kill(command: &Kill, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
     let Worker { line, .. } = named::worker(&project, &command.name)?;
     let quiet = context.globals.json || context.globals.quiet;
-    act(&project, &line.name, "kill", &Nothing {}, "saves what it wrote", context)?;
+    act(&project, &line.name, "kill", &Nothing {}, "saves its work", context)?;
     // Before its tree is made there is no branch, and nothing that could be saved.
     if !line.branch.is_empty() && line.status != machines::worker::State::Ready && !quiet {
         eprintln!(
@@ -142,7 +142,7 @@ pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
     }
     let seats = if command.all { retry_seats(&project)? } else { Vec::new() };
     if !tried.is_empty() || !seats.is_empty() {
-        project.hint_without_fleet(&context.globals, "no fleet runs here; `adj run` goes on with it");
+        project.hint_without_fleet(&context.globals, "no fleet is running; `adj run` continues it");
     }
     if context.globals.json {
         let document = if command.all { text::json(&tried) } else { text::json(&tried.swap_remove(0)) };
@@ -223,7 +223,7 @@ fn act(
     context: Context,
 ) -> Result<(), Failure> {
     let worker: Acted = project.post(&format!("/workers/{name}/{action}"), body)?;
-    project.hint_without_fleet(&context.globals, &format!("no fleet runs here; `adj run` {then}"));
+    project.hint_without_fleet(&context.globals, &format!("no fleet is running; `adj run` {then}"));
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&worker))?);
     }
@@ -298,8 +298,7 @@ pub fn clean(command: &Clean, context: Context) -> Result<(), Failure> {
             None => writeln!(context.out, "{name}  removed")?,
         }
     }
-    let hint =
-        "no fleet runs here; `adj run` saves what the trees hold, then removes them; then `adj salvage list`";
+    let hint = "no fleet is running; `adj run` saves the trees and removes them; then `adj salvage list`";
     project.hint_without_fleet(&context.globals, hint);
     Ok(())
 }

@@ -70,7 +70,8 @@ ok "it splits a spec by its tools, is told what is wrong with its stories, revie
 # Two reviews are queued. It decides the first by its tool, calls the tool again, and ends with a line that says APPROVE; it answers
 # the second in words, which decide nothing, and by its tool when it is asked again.
 approve() { tool review_decision "{\"approve\":true,\"note\":\"$1\"}"; }
-serve "[$(lead 'I read it.' "$(approve 'I read the first.')")$(lead 'And the other.' "$(approve 'Also fine.')")
+first=$(lead 'I read it.' "$(approve 'I read the first.')")
+serve "[{\"until\":\"$work/queued\",${first#\{}$(lead 'And the other.' "$(approve 'Also fine.')")
         $(lead 'I have read it and it is right.\n\nAPPROVE')
         $(lead 'APPROVE')
         $(lead 'By the tool, then.' "$(approve 'I read the second.')")$(lead 'Approved.\n\nAPPROVE')
@@ -78,8 +79,13 @@ serve "[$(lead 'I read it.' "$(approve 'I read the first.')")$(lead 'And the oth
         {\"for\":\"nobody\"}]"
 ticket t-1 && ticket t-2 && commit "two tickets"
 before=$(log reply_decided)
-fleet run --until-idle || fail "the fleet does both"
-cp "$work/said" "$work/told"
+start_fleet run
+both_queued() { fleet requests --json && holds 'it.filter((asked) => asked.kind === "code").length === 2'; }
+done_with() { fleet task show "$1" --json && holds 'it.status === "DONE"'; }
+eventually "both reviews are queued" both_queued
+touch "$work/queued"
+for task in t-1 t-2; do eventually "$task is done" done_with "$task"; done
+stop_fleet
 fleet requests --all --json || fail "the requests"
 holds 'it.slice(-2).every((asked) => asked.kind === "code" && asked.answer.by === "agent:lead")' || fail "it answered both reviews"
 holds 'it.at(-2).answer.reply !== it.at(-1).answer.reply' || fail "each in a reply of its own"

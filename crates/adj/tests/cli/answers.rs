@@ -323,7 +323,7 @@ fn an_owner_that_takes_no_calls_is_said_to_be_silent_soon() {
     let _listener = UnixListener::bind(here.0.join("silent.sock")).unwrap();
     let at = format!("unix:{}/silent.sock", here.0.display());
     let begun = std::time::Instant::now();
-    for (line, hint) in [(["ps", ""], "try again"), (["spawn", "A"], "it may be done all the same")] {
+    for (line, hint) in [(["ps", ""], "try again"), (["spawn", "A"], "the request may have been executed")] {
         let line: Vec<&str> = line.into_iter().filter(|word| !word.is_empty()).collect();
         let ran: Ran =
             here.command(&line).env("ADJ_SERVER", &at).env("ADJ_TOKEN", "t").output().unwrap().into();

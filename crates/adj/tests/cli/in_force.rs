@@ -115,7 +115,7 @@ fn a_server_applies_the_settings_when_they_change_and_shows_what_waits() {
     here.configure(&settings(4, "").replace("max_turns = 4", "max_turns = \"many\""));
     assert_eq!((turns(&here, &server, &token, "c-3"), config(&server)), (json!(3), (3, waits("invalid"))));
     let shown = here.adj(&["config", "show"]);
-    assert!(shown.stderr.contains("settings of before stay in force"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("previous settings stay in force"), "{}", shown.stderr);
     assert!(shown.stdout.contains("max_turns = 3"), "{}", shown.stdout);
     std::fs::remove_file(here.0.join("adjutant.toml")).unwrap();
     assert_eq!((turns(&here, &server, &token, "c-4"), config(&server)), (json!(3), (3, waits("gone"))));
@@ -147,9 +147,15 @@ fn a_settings_file_that_is_invalid_is_named_by_every_command_that_would_use_it()
     let here = Repository::new();
     std::fs::write(here.0.join("adjutant.toml"), "[fleet]\nworkerz = 3\n").unwrap();
     std::fs::write(here.0.join("login.md"), "# Login\n").unwrap();
-    for line in
-        ["architect", "spec submit login.md", "task add x", "board", "agent ls", "channel create talk"]
-    {
+    for line in [
+        "architect",
+        "spec submit login.md",
+        "task add x",
+        "board",
+        "board --json",
+        "agent ls",
+        "channel create talk",
+    ] {
         let words: Vec<&str> = line.split(' ').collect();
         let ran: crate::Ran = here.command(&words).output().unwrap().into();
         assert!(

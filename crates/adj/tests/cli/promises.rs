@@ -300,6 +300,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
             "a_dependency_holds_an_agent_outside",
             "an_agent_outside_reports_results_output_and_cost_and_its_red_calls_are_asked",
             "budgets_hold_an_agent_outside_and_turns_are_raised_within_the_limit",
+            "the_limits_of_an_agent_outside_hold_by_tools_too",
         ],
     ),
     (
@@ -563,6 +564,97 @@ const NOBODY_GETS_IN: &[Promise] = &[
     ),
 ];
 
+/// What people are shown, and what an agent or a member of a room cannot keep others from.
+const RULES_HOLD: &[Promise] = &[
+    (
+        "A decision word counts as the first or last line of a message, alone and not quoted",
+        &["no_message_decides_by_what_it_quotes", "done_in_the_output_of_a_tool_or_in_a_quote_is_not_done"],
+    ),
+    (
+        "A conflict that is not solved is shown as one, with its files and branch, and is not offered as ready",
+        &[
+            "a_conflict_that_is_not_solved_is_shown_as_one_and_an_agent_that_repeats_itself_is_stopped",
+            "a_conflict_that_is_not_solved_comes_to_no_review",
+            "a_conflict_in_review_is_shown_and_its_approval_refused",
+        ],
+    ),
+    (
+        "Only landings without progress by the agent count towards `policy.max_landing_rounds`",
+        &[
+            "a_conflict_with_a_newer_main_is_not_counted_where_the_one_before_was_solved",
+            "conflicts_and_red_merges_go_back_to_work_until_the_rounds_are_used_up",
+        ],
+    ),
+    (
+        "A tree that was tested is not tested again because its ticket was closed",
+        &["a_landing_keeps_its_caches_and_tests_nothing_twice"],
+    ),
+    (
+        "A review shows the commits and the diff, or why it cannot",
+        &["a_review_shows_commits_while_a_git_of_the_fleet_holds_a_lock_and_the_reason_if_it_cannot"],
+    ),
+    (
+        "A suspension ends after its timeout for everybody, and a service is back only after it answered",
+        &["a_run_that_tries_an_unavailable_service_gives_up_as_soon_as_the_others"],
+    ),
+    (
+        "A lead completes the work of an agent that Adjutant does not start only if the policy allows it",
+        &["a_lead_completes_the_work_of_an_agent_outside_if_the_policy_allows_it"],
+    ),
+    (
+        "An invalid `adjutant.toml` is reported",
+        &["a_settings_file_that_is_invalid_is_named_by_every_command_that_would_use_it"],
+    ),
+    (
+        "A fleet that is started after a key was set tries at once",
+        &["a_fleet_that_is_started_again_tries_refused_credentials_at_once"],
+    ),
+    (
+        "A login is stored for its user alone and hidden from agents",
+        &["a_login_is_kept_for_the_user_alone_and_given_to_the_agent_whose_env_names_it"],
+    ),
+    (
+        "A disabled agent takes no task and no turn",
+        &[
+            "an_agent_that_is_disabled_takes_no_task_until_a_person_enables_it",
+            "an_agent_that_is_disabled_in_its_turn_is_offline_and_idle_once_it_is_enabled",
+        ],
+    ),
+    (
+        "A full disk or a torn session file keeps no agent out of its room",
+        &[
+            "an_agent_whose_reply_fails_on_a_full_disk_stays_in_its_room_and_speaks_when_there_is_room",
+            "a_member_whose_session_file_is_torn_begins_a_new_session_and_stays_in_its_room",
+        ],
+    ),
+    ("Rooms leave tasks a share of the machine", &["no_more_replies_run_at_once_than_the_settings_allow"]),
+    (
+        "A turn that is ended by a tool leaves the agent's session as it is",
+        &["a_turn_that_claude_ends_by_its_tool_leaves_its_session_as_it_is"],
+    ),
+    (
+        "Members that wait or are lost, specs that need changes and a stopped architect are reported",
+        &[
+            "a_member_that_waits_and_a_wait_that_is_forfeited_are_told_by_the_fleet_and_in_the_room",
+            "a_member_that_is_lost_is_told_by_the_fleet_with_the_way_back",
+            "a_member_that_was_lost_and_a_turn_that_was_skipped_are_named_as_what_they_are",
+            "changes_that_the_architect_asks_for_and_its_end_are_told_and_a_spec_that_needs_changes_waits",
+        ],
+    ),
+    (
+        "A reviewer that cannot approve is told what is missing",
+        &["a_reviewer_that_cannot_approve_is_told_what_is_missing"],
+    ),
+    (
+        "A page of tasks costs by its size, a server raises its file limit, and its log rotates",
+        &[
+            "a_page_of_tasks_looks_at_no_more_tasks_than_it_shows",
+            "a_server_raises_its_file_limit_and_serves_more_readers_than_the_usual_one_allows",
+            "the_log_of_a_server_in_the_background_is_set_aside_and_opened_again",
+        ],
+    ),
+];
+
 fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -580,7 +672,10 @@ fn tests() -> BTreeMap<String, String> {
                 let file = path.strip_prefix(project()).expect("it is in the project").display().to_string();
                 let mut is_test = false;
                 for line in text.lines().map(str::trim) {
-                    let name = line.trim_start_matches("async ").strip_prefix("fn ");
+                    let name = line
+                        .trim_start_matches("pub(super) ")
+                        .trim_start_matches("async ")
+                        .strip_prefix("fn ");
                     match name.and_then(|name| name.split_once('(')) {
                         Some((name, _)) if is_test => drop(found.insert(name.to_owned(), file.clone())),
                         _ => {}
@@ -599,7 +694,9 @@ fn page() -> String {
         What holds under faults and against attackers, and the tests that would notice if it did not. Each runs in `make test`; \
         `make cuts` cuts the power at every moment of a run instead of some.\n"
         .to_owned();
-    for (title, promises) in [("Nothing lost", NOTHING_LOST), ("Nobody gets in", NOBODY_GETS_IN)] {
+    let sections =
+        [("Nothing lost", NOTHING_LOST), ("Nobody gets in", NOBODY_GETS_IN), ("Rules hold", RULES_HOLD)];
+    for (title, promises) in sections {
         page.push_str(&format!("\n## {title}\n\n| promise | driven by |\n| --- | --- |\n"));
         for (promise, driven_by) in promises {
             let named: Vec<String> = driven_by

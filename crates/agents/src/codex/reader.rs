@@ -358,7 +358,7 @@ impl Codex {
             Event::RateLimits(RateLimits { primary, secondary }) => {
                 let spent = [primary, secondary]
                     .into_iter()
-                    .filter(|window| window.used_percent.is_some_and(|used| used >= 100));
+                    .filter(|window| window.used_percent.is_some_and(|used| used >= 100.0));
                 let resets = spent.filter_map(|window| window.resets_at).max();
                 self.resets_at = resets.map(|seconds| seconds.saturating_mul(1000)).or(self.resets_at);
             }

@@ -130,6 +130,29 @@ fn a_limit_says_when_it_is_reset() {
     assert_eq!(resets_at, Some(1_794_899_999_000));
 }
 
+/// How much of a limit is used is a number, with a fraction or without one.
+#[test]
+fn a_limit_that_is_used_up_by_a_fraction_says_when_it_is_reset() {
+    for (used, resets) in
+        [("100", true), ("100.0", true), ("100.4", true), ("99.9", false), ("\"100\"", false)]
+    {
+        let mut reader = reader(false);
+        for (printed, message) in lines("usage-limit") {
+            match printed {
+                true => {
+                    let line = message
+                        .to_string()
+                        .replace("\"usedPercent\":100", &format!("\"usedPercent\":{used}"));
+                    reader.line(line.as_bytes(), true);
+                }
+                false => sent(&mut *reader, &message),
+            }
+        }
+        let Ended::Outage { resets_at, .. } = reader.end(&Exit::code(0)) else { panic!("{used}") };
+        assert_eq!(resets_at, resets.then_some(1_794_899_999_000), "{used}");
+    }
+}
+
 #[test]
 fn what_was_done_unasked_ends_the_step_and_so_does_what_is_typed_into_a_command() {
     for name in ["rules", "typed"] {

@@ -343,7 +343,7 @@ objects! {
         secondary: Window,
     }
     struct Window {
-        used_percent: Option<u64> = "usedPercent",
+        used_percent: Option<f64> = "usedPercent",
         /// In seconds.
         resets_at: Option<i64> = "resetsAt",
     }

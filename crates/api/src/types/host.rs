@@ -216,7 +216,7 @@ pub struct Configured {
     pub file: Option<String>,
     /// Whether its content is trusted; where it is not, the last trusted content is in force.
     pub trusted: bool,
-    /// The file is gone, and the settings of before are in force.
+    /// The file is gone, and the previous settings stay in force.
     pub gone: bool,
     /// The settings in force, as the file would say them.
     pub text: String,
@@ -226,7 +226,7 @@ pub struct Configured {
     pub waiting: Option<WaitingSettings>,
 }
 
-/// Content of `adjutant.toml` that is not in force, and why. The settings of before are.
+/// Content of `adjutant.toml` that is not in force, and why. The previous settings are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingSettings {
     pub reason: WhyNotInForce,

@@ -588,6 +588,8 @@ pub struct Reviewed {
     /// For how long somebody was at work on it.
     pub work_millis: i64,
     pub commits: Vec<super::host::Commit>,
+    /// Why the commits could not be listed.
+    pub commits_problem: Option<String>,
     /// The files that it changes, with how much.
     pub diff_stat: Option<String>,
     /// Why there is no `diffStat`.

@@ -1,12 +1,10 @@
 //! Edits of a ticket's bytes. What is not meant stays as it was, byte for byte.
 
 use super::front::Front;
+use super::text::OUR_NOTE;
 use super::{Problem, Status, text, time};
 use kernel::Millis;
 use machines::Wire;
-
-/// How a note of ours begins, by which it is told from a person's.
-pub const OUR_NOTE: &str = "Adjutant: ";
 
 /// The bytes with this status: one line of the first front matter is changed, or none where it said so already.
 pub fn set_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, Problem> {

@@ -16,7 +16,7 @@ mod watch;
 mod tests;
 
 pub use circles::circles;
-pub use edit::{OUR_NOTE, add_note, has_front, set_status, with_front_of};
+pub use edit::{add_note, has_front, set_status, with_front_of};
 pub use files::{
     Change, ChangeError, Fingerprint, OwnWrites, Seen, Tickets, change, parse_file, read, write,
 };

@@ -1,9 +1,10 @@
 //! The Markdown below the front matter, as far as it means something: a title, and sections by their headings.
 
-use super::edit::OUR_NOTE;
 use machines::task::{PLAN_BULLETS_MAX, PLAN_BULLETS_MIN};
 use std::ops::Range;
 
+/// How a note of ours begins, by which it is told from a person's.
+pub const OUR_NOTE: &str = "Adjutant: ";
 const NOTES: &str = "## Notes";
 const ACCEPTANCE: &str = "## Acceptance Criteria";
 

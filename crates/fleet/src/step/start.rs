@@ -14,7 +14,7 @@ use super::{For, STEP_FILE, Step, StepError, StepFile, cut_off, failed, usage_of
 use crate::in_force::SettingsInForce;
 use crate::room_text::{self, Turn};
 use crate::surroundings::{self, Folders, Purpose};
-use crate::{KeyFor, Missing, Shared, authorship, gate, hooks, prompt_text, request_text, seats};
+use crate::{KeyFor, Missing, Shared, authorship, hooks, prompt_text, request_text, seats, test_runs};
 use agents::{self, Order, PromptKind};
 use base::files::{FileError, write_whole};
 use git::{Oid, UnderReview};
@@ -206,7 +206,7 @@ async fn step(shared: &Arc<Shared>, in_force: &SettingsInForce, effect: &Effect)
         let committer = authorship::committer(in_force, &world, known);
         shared.blocking(move || repository.commit_as(&tree, &committer)).await?;
     }
-    let test = gate::test_command(&in_force.settings, &tree);
+    let test = test_runs::test_command(&in_force.settings, &tree);
     let plan = prompt_text::plan_wanted(&in_force.settings, known, &started.agent);
     let text = prompt_text::prompt(&in_force.prompts, known, worker.as_str(), prompt, &main, test, plan);
     Ok(Work {
@@ -285,7 +285,7 @@ async fn told(
             let review = under_review(world, asked.task.as_ref(), tip);
             let seen = request_text::Seen {
                 diff: diff(shared, review.as_ref()).await?,
-                test: gate::test_command(&in_force.settings, shared.layout.root()),
+                test: test_runs::test_command(&in_force.settings, shared.layout.root()),
             };
             let told = request_text::prompt(&in_force.prompts, world, asked, &seen);
             let (kind, text) = told.ok_or_else(|| Missing::Request(request.clone()))?;

@@ -759,7 +759,7 @@ pub(super) fn reply_over(d: &mut Draft, spoken: &Spoken, said: &Said) -> Ruled {
             let at = d.at();
             let resets_at = away.resets_at.filter(|reset| *reset > at);
             let who = Probe::Seat(Seat::Architect);
-            let until = super::service::suspended_until(d, who, away.service, resets_at);
+            let until = super::service::suspended_until(d, who, &away.service, resets_at);
             let service = SmolStr::new(away.service.as_str());
             let suspension = Suspension { service, since: at, resets_at, until };
             d.move_architect(&Wrapped::Suspend(suspension), Caller::SYSTEM)?;

@@ -1,23 +1,22 @@
 //! Gate, review, merge queue, landing.
 
-use machines::names::{TaskId, WorkerName};
+use machines::names::{EffectId, TaskId, WorkerName};
 use machines::task::{Payload, Status};
 use machines::worker::ReleaseReason;
 use machines::{run, task, worker};
 use smol_str::SmolStr;
 
 use super::Rule;
-use super::excerpts::describe;
 use super::leases::end_lease;
 use super::main_tests::{gate_in_doubt, landing_in_doubt, not_run};
-use super::outcome::{past_ended, tip_moved};
+use super::outcome::{done, past_ended, tip_moved};
 use super::people::{canceled, landing_is_written};
 use super::release::{abort_run, pause_run, release};
 use super::step::{seconds, stuck};
 use super::tickets::write_ticket;
 use crate::checks::{check_text, forbidden};
 use crate::choice::Choice;
-use crate::command::{Actor, Happened, RedBy, Refusal};
+use crate::command::{Actor, RedBy, Refusal};
 use crate::config::Review;
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::{Effect, Timer};
@@ -26,6 +25,7 @@ use crate::event::{
     LandingEnded, LandingFailedOn, LandingHeldUp, LandingStarted, LandingWaits, LandingWritten,
     PullRequestOpened, Queued, SentBackTo, TaskApproved, TaskLanded, UnfinishedAdded,
 };
+use crate::happened::{GateConflict, GateEmpty, GateGreen, GateRed};
 use crate::why;
 use crate::words::{CommentKind, EffectEnd, GateCause, LandingEnd, PersonNeeded};
 use crate::world::{HeldUp, Landed, PullRequest, SentBack};
@@ -33,50 +33,62 @@ use crate::world::{HeldUp, Landed, PullRequest, SentBack};
 /// A pull request is looked at so often where nothing says that the remote's main has moved.
 const PULL_REQUEST_SECONDS: u32 = 60 * 60;
 
-pub(super) fn gate_outcome(
-    d: &mut Draft,
-    id: &TaskId,
-    worker: Option<&WorkerName>,
-    max_steps_reached: bool,
-    what: &Happened,
-) -> Ruled {
-    if worker.is_none() {
-        d.emit(GateAlone { id: id.clone(), effect: None });
+/// A gate that has been run: of which task, for which worker, and whether that has no step left.
+pub(super) struct Gate<'a> {
+    pub id: &'a TaskId,
+    pub worker: Option<&'a WorkerName>,
+    pub max_steps_reached: bool,
+}
+
+impl Gate<'_> {
+    fn cause(&self) -> GateCause {
+        GateCause::of(self.worker.is_some(), self.max_steps_reached)
     }
-    let cause = GateCause::of(worker.is_some(), max_steps_reached);
-    match what {
-        Happened::GateGreen { tip, facts } => {
-            gate_green(d, id, worker, Some(tip), true, PersonNeeded::of(facts, max_steps_reached))
-        }
-        Happened::GateEmpty { tip } => {
-            d.rule(Rule::GateEmpty);
-            if d.task(id)?.gate.empty_diffs == 0 {
-                d.emit(EmptyDiffSeen { id: id.clone(), cause });
-                let output = "There is no change in the branch. If none is needed, say so and why.";
-                gate_red(d, id, worker, output, RedBy::Branch, cause)
-            } else {
-                gate_green(d, id, worker, Some(tip), false, Some(PersonNeeded::NoChanges))
-            }
-        }
-        Happened::GateRed { output, tip, by } => {
-            tip_moved(d, id, tip.as_ref());
-            if worker.is_some() && gate_in_doubt(d, id, output, *by) {
-                return Ok(());
-            }
-            if *by == RedBy::Environment {
-                return not_run(d, id, output);
-            }
-            gate_red(d, id, worker, output, *by, cause)
-        }
-        Happened::GateConflict { tip, files, main } => {
-            tip_moved(d, id, Some(tip));
-            gate_conflict(d, id, worker, &Conflict { tip, files, main }, cause)
-        }
-        other => {
-            let output = format!("The checks could not be run: {}", describe(other));
-            gate_red(d, id, worker, &output, RedBy::Branch, cause)
-        }
+}
+
+fn gate_over(d: &mut Draft, effect: &EffectId, gate: &Gate) {
+    done(d, effect, gate.id);
+    if gate.worker.is_none() {
+        d.emit(GateAlone { id: gate.id.clone(), effect: None });
     }
+}
+
+pub(super) fn gate_found_green(d: &mut Draft, effect: &EffectId, gate: &Gate, green: &GateGreen) -> Ruled {
+    gate_over(d, effect, gate);
+    let needs_person = PersonNeeded::of(&green.facts, gate.max_steps_reached);
+    gate_green(d, gate.id, gate.worker, Some(&green.tip), true, needs_person)
+}
+
+pub(super) fn gate_found_empty(d: &mut Draft, effect: &EffectId, gate: &Gate, empty: &GateEmpty) -> Ruled {
+    gate_over(d, effect, gate);
+    d.rule(Rule::GateEmpty);
+    if d.task(gate.id)?.gate.empty_diffs > 0 {
+        let needs_person = Some(PersonNeeded::NoChanges);
+        return gate_green(d, gate.id, gate.worker, Some(&empty.tip), false, needs_person);
+    }
+    d.emit(EmptyDiffSeen { id: gate.id.clone(), cause: gate.cause() });
+    let output = "There is no change in the branch. If none is needed, say so and why.";
+    gate_red(d, gate.id, gate.worker, output, RedBy::Branch, gate.cause())
+}
+
+pub(super) fn gate_found_red(d: &mut Draft, effect: &EffectId, gate: &Gate, red: &GateRed) -> Ruled {
+    gate_over(d, effect, gate);
+    let GateRed { output, tip, by } = red;
+    tip_moved(d, gate.id, tip.as_ref());
+    if gate.worker.is_some() && gate_in_doubt(d, gate.id, output, *by) {
+        return Ok(());
+    }
+    if *by == RedBy::Environment {
+        return not_run(d, gate.id, output);
+    }
+    gate_red(d, gate.id, gate.worker, output, *by, gate.cause())
+}
+
+pub(super) fn gate_conflicts(d: &mut Draft, effect: &EffectId, gate: &Gate, found: &GateConflict) -> Ruled {
+    gate_over(d, effect, gate);
+    let GateConflict { tip, files, main } = found;
+    tip_moved(d, gate.id, Some(tip));
+    gate_conflict(d, gate.id, gate.worker, &Conflict { tip, files, main }, gate.cause())
 }
 
 pub(super) fn gate_green(

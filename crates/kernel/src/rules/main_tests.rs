@@ -10,7 +10,7 @@ use super::Rule;
 use super::landing::gate_red;
 use super::next::wake;
 use super::release::{block, pause_run, release};
-use crate::command::{Happened, RedBy, Refusal};
+use crate::command::{RedBy, Refusal};
 use crate::draft::{Draft, Ruled};
 use crate::effect::Effect;
 use crate::event::{
@@ -44,17 +44,8 @@ fn something_waits(d: &Draft) -> bool {
     !d.world.claimable.is_empty() || !d.world.queue.is_empty() || d.world.workers.values().any(at_work)
 }
 
-pub(super) fn main_tests_outcome(d: &mut Draft, what: &Happened) -> Ruled {
-    let (of, main, command, red, ran) = match what {
-        Happened::MainGreen { of, main, command, ran } => (of, main, command.clone(), None, *ran),
-        Happened::MainRed { of, main, command, output } => {
-            (of, main, Some(command.clone()), Some(output.clone()), true)
-        }
-        // Nothing was learned: whoever waits for it asks again.
-        _ => return Ok(()),
-    };
-    let at = d.at();
-    d.emit(MainTested { of: of.clone(), main: main.clone(), at, command, red, ran });
+pub(super) fn main_tested(d: &mut Draft, tested: MainTested) -> Ruled {
+    d.emit(tested);
     d.rule(if d.world.main_is_green() { Rule::MainGreen } else { Rule::MainRed });
     settle_doubts(d)?;
     go_on(d)

@@ -4,23 +4,26 @@ use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
 use super::Rule;
-use super::excerpts::describe;
 use super::landing::{
-    Conflict, RedMerge, gate_outcome, held_up, landed, landing_conflicts, landing_failed, landing_written,
-    merge_red, offered, remote_in_the_way, test_merge,
+    Conflict, Gate, RedMerge, gate_conflicts, gate_found_empty, gate_found_green, gate_found_red, held_up,
+    landed, landing_conflicts, landing_written, merge_red, offered, remote_in_the_way, test_merge,
 };
-use super::main_tests::main_tests_outcome;
+use super::main_tests::main_tested;
 use super::next::{under_way, wake};
 use super::service::{health_seen, timer_due};
 use super::step::{charge, step_outcome, tree_failed, tree_ready, tree_unmet};
 use super::tickets::ticket_says;
 use super::{architect, rooms, seats};
-use crate::command::{Happened, Outcome, RedBy, Refusal, Reply};
+use crate::command::{Outcome, Refusal, Reply};
 use crate::draft::{Draft, Ruled};
-use crate::effect::Effect;
+use crate::effect::{Effect, EffectOutcome, outcomes};
 use crate::event::{
-    AfterwardsAdded, AfterwardsTaken, EffectFailed, LandingEnded, NoteLeft, PlaceTaken, TipMoved, TreeStands,
-    UnfinishedAdded,
+    AfterwardsAdded, AfterwardsTaken, EffectFailed, LandingEnded, MainTested, NoteLeft, PlaceTaken, TipMoved,
+    TreeStands, UnfinishedAdded,
+};
+use crate::happened::{
+    CheckoutInTheWay, Failed, MainGreen, MainRed, MergeConflict, MergeGreen, MergeRed, PullRequestOpen,
+    RemoteInTheWay, TreeFailed, TreeRemoved, WorkSaved,
 };
 use crate::words::{CommentKind, EffectEnd, LandingEnd};
 use crate::world::Landed;
@@ -30,166 +33,217 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         return Ok(Reply { superseded: true, ..Reply::default() });
     };
     let id = &outcome.effect;
-    match (effect.as_ref(), &outcome.what) {
-        (Effect::PrepareTree { task, worker, .. }, what) => {
+    match EffectOutcome::new(&effect, outcome.what.clone()) {
+        EffectOutcome::PrepareTree { task, worker, outcome, .. } => {
             done(d, id, task);
-            match what {
-                Happened::TreeReady { tip } => tree_ready(d, worker, task, tip)?,
-                Happened::TreeUnmet { error } => tree_unmet(d, task, error)?,
-                other => tree_failed(d, worker, &describe(other))?,
+            match outcome {
+                outcomes::PrepareTree::TreeReady(ready) => tree_ready(d, worker, task, &ready.tip)?,
+                outcomes::PrepareTree::TreeUnmet(unmet) => tree_unmet(d, task, &unmet.error)?,
+                outcomes::PrepareTree::TreeFailed(TreeFailed { error })
+                | outcomes::PrepareTree::Failed(Failed { error }) => tree_failed(d, worker, &error)?,
             }
         }
-        (Effect::StartStep { task, worker, run, .. }, what) => {
-            return step_outcome(d, id, task, worker, run, what);
+        EffectOutcome::StartStep { task, worker, run, outcome, .. } => {
+            step_outcome(d, id, task, worker, run, outcome)?;
         }
-        (Effect::EndStep { task, run, .. }, what) => {
-            if let Happened::Failed { error } = what {
-                tried(d, id, error);
-            } else {
+        EffectOutcome::EndStep { task, run, outcome, .. } => match outcome {
+            outcomes::EndStep::StepEnded(ended) => {
                 d.end(id, EffectEnd::Done);
-                if let (Happened::StepEnded { tip, usage }, Some(run)) = (what, run) {
-                    charge(d, run, 0, *usage);
-                    tip_moved(d, task, tip.as_ref());
+                if let Some(run) = run {
+                    charge(d, run, 0, ended.usage);
+                    tip_moved(d, task, ended.tip.as_ref());
                 }
                 past_ended(d, task)?;
             }
-        }
-        (Effect::AnswerCall { .. }, what) => match what {
-            Happened::Failed { error } => tried(d, id, error),
-            _ => d.end(id, EffectEnd::Done),
+            outcomes::EndStep::Failed(failed) => tried(d, id, &failed.error),
         },
-        (Effect::TellAgent { task, text, .. }, what) => {
+        EffectOutcome::AnswerCall { outcome, .. } => match outcome {
+            outcomes::AnswerCall::CallAnswered(_) => d.end(id, EffectEnd::Done),
+            outcomes::AnswerCall::Failed(failed) => tried(d, id, &failed.error),
+        },
+        EffectOutcome::TellAgent { task, text, outcome, .. } => {
             d.end(id, EffectEnd::Done);
-            let closed = d.task(task)?.is_final();
-            if !matches!(what, Happened::Told { heard: true }) && !closed {
+            let heard = match outcome {
+                outcomes::TellAgent::Told(told) => told.heard,
+                outcomes::TellAgent::Failed(_) => false,
+            };
+            if !heard && !d.task(task)?.is_final() {
                 d.emit(NoteLeft { id: task.clone(), note: SmolStr::new(text) });
             }
         }
-        // Nothing is known about the work: it is looked at again, and costs the agent nothing.
-        (
-            Effect::RunGate { .. } | Effect::TestMerge { .. } | Effect::TestMain { .. },
-            Happened::Failed { error },
-        ) => tried(d, id, error),
-        (Effect::TestMain { .. }, what) => {
-            d.end(id, EffectEnd::Done);
-            main_tests_outcome(d, what)?;
+        EffectOutcome::RunGate { task, worker, max_steps_reached, outcome } => {
+            let gate = Gate { id: task, worker: worker.as_ref(), max_steps_reached: *max_steps_reached };
+            match outcome {
+                outcomes::RunGate::GateGreen(green) => gate_found_green(d, id, &gate, &green)?,
+                outcomes::RunGate::GateRed(red) => gate_found_red(d, id, &gate, &red)?,
+                outcomes::RunGate::GateConflict(conflict) => gate_conflicts(d, id, &gate, &conflict)?,
+                outcomes::RunGate::GateEmpty(empty) => gate_found_empty(d, id, &gate, &empty)?,
+                outcomes::RunGate::PutBack(dropped) => put_back(d, task, &dropped.what),
+                // Nothing is known about the work: it is looked at again, and costs the agent nothing.
+                outcomes::RunGate::Failed(failed) => tried(d, id, &failed.error),
+            }
         }
-        (Effect::RunGate { task, .. }, Happened::PutBack { what }) => put_back(d, task, what),
-        (Effect::RunGate { task, worker, max_steps_reached }, what) => {
-            done(d, id, task);
-            gate_outcome(d, task, worker.as_ref(), *max_steps_reached, what)?;
-        }
-        (Effect::SaveWork { task }, what) | (Effect::RemoveTree { task, .. }, what) => match what {
-            Happened::WorkSaved { reference } => {
+        EffectOutcome::SaveWork { task, outcome } => match outcome {
+            outcomes::SaveWork::WorkSaved(WorkSaved { reference }) => {
                 d.end(id, EffectEnd::Done);
                 d.comment(task, "system", CommentKind::Saved, format!("work saved as {reference}"));
                 past_ended(d, task)?;
             }
-            Happened::TreeRemoved { reference } => {
+            outcomes::SaveWork::Failed(failed) => tried(d, id, &failed.error),
+        },
+        EffectOutcome::RemoveTree { task, start_over, outcome } => match outcome {
+            outcomes::RemoveTree::TreeRemoved(TreeRemoved { reference }) => {
                 d.end(id, EffectEnd::Done);
-                d.emit(TreeStands { id: task.clone(), stands: false });
-                if matches!(*effect, Effect::RemoveTree { start_over: true, .. }) {
-                    d.emit(PlaceTaken { id: task.clone() });
-                }
-                if let Some(reference) = reference {
-                    d.comment(
-                        task,
-                        "system",
-                        CommentKind::Saved,
-                        format!("tree removed; its content is saved as {reference}"),
-                    );
-                    // Whoever works on it next finds a fresh tree, and would look for what is not in it.
-                    if !d.task(task)?.is_final() {
-                        let note = format!(
-                            "The tree was removed and made again. What was not committed in it is saved as \
-                             {reference}: `git diff HEAD {reference}` shows it, `git checkout {reference} -- .` brings it back."
-                        );
-                        d.emit(NoteLeft { id: task.clone(), note: SmolStr::new(note) });
-                    }
-                }
+                tree_removed(d, task, *start_over, reference.as_deref())?;
                 past_ended(d, task)?;
             }
-            other => tried(d, id, &describe(other)),
+            outcomes::RemoveTree::Failed(failed) => tried(d, id, &failed.error),
         },
-        (Effect::TestMerge { task, tip }, what) => {
-            d.end(id, EffectEnd::Done);
-            match what {
-                Happened::MergeGreen { merge, old, tickets } => {
-                    landing_written(d, task, tip, merge, old, tickets)?;
-                }
-                Happened::MergeConflict { files, main, dropped, solved } => {
-                    landing_conflicts(d, task, &Conflict { tip, files, main }, dropped, *solved)?;
-                }
-                Happened::MergeRed { output, by, main, solved } => {
-                    merge_red(d, task, &RedMerge { tip, main, output, by: *by, solved: *solved })?;
-                }
-                Happened::CheckoutInTheWay { why, command } => held_up(d, task, why, command)?,
-                Happened::PullRequestOpen { url, branch } => offered(d, task, url.clone(), branch)?,
-                Happened::RemoteInTheWay { why } => remote_in_the_way(d, task, why)?,
-                other => {
-                    let output = format!("The merge could not be tested: {}", describe(other));
-                    landing_failed(d, task, output, RedBy::Tests, false)?;
-                }
+        EffectOutcome::TestMerge { task, tip, outcome } => merge_tested(d, id, task, tip, outcome)?,
+        EffectOutcome::TestMain { outcome, .. } => match outcome {
+            outcomes::TestMain::MainGreen(MainGreen { of, main, command, ran }) => {
+                d.end(id, EffectEnd::Done);
+                main_tested(d, MainTested { of, main, at: d.at(), command, red: None, ran })?;
             }
-        }
-        (Effect::MoveMain { task, tip, merge, old }, what) => match what {
-            Happened::MainMoved => {
+            outcomes::TestMain::MainRed(MainRed { of, main, command, output }) => {
+                d.end(id, EffectEnd::Done);
+                let (command, red) = (Some(command), Some(output));
+                main_tested(d, MainTested { of, main, at: d.at(), command, red, ran: true })?;
+            }
+            // Nothing was learned: it is tried again.
+            outcomes::TestMain::Failed(failed) => tried(d, id, &failed.error),
+        },
+        EffectOutcome::MoveMain { task, tip, merge, old, outcome } => match outcome {
+            outcomes::MoveMain::MainMoved(_) => {
                 d.end(id, EffectEnd::Done);
                 landed(d, task, Landed { tip: tip.clone(), merge: merge.clone(), old_main: old.clone() })?;
             }
-            Happened::MainMovedByOther => {
+            outcomes::MoveMain::MainMovedByOther(_) => {
                 d.end(id, EffectEnd::Done);
                 d.rule(Rule::LandingRepeated);
                 d.emit(LandingEnded { id: task.clone(), why: LandingEnd::MainMovedByOther });
                 test_merge(d, task)?;
             }
-            Happened::CheckoutInTheWay { why, command } => {
+            outcomes::MoveMain::CheckoutInTheWay(CheckoutInTheWay { why, command }) => {
                 d.end(id, EffectEnd::Done);
-                held_up(d, task, why, command)?;
+                held_up(d, task, &why, &command)?;
             }
             // It is written down: whether main was moved is known only to git, so it is asked again.
-            other => tried(d, id, &describe(other)),
+            outcomes::MoveMain::Failed(failed) => tried(d, id, &failed.error),
         },
-        (Effect::WriteTicket { ticket, status, .. }, Happened::TicketWritten) => {
-            d.end(id, EffectEnd::Done);
-            ticket_says(d, ticket, status);
-        }
-        (Effect::WriteTicket { .. }, Happened::TicketLeft) => d.end(id, EffectEnd::Done),
-        (Effect::DeleteBranch { .. }, Happened::BranchDeleted) => d.end(id, EffectEnd::Done),
-        (Effect::RunLandedHook { .. }, Happened::HookRan) => d.end(id, EffectEnd::Done),
-        (Effect::WriteTicket { .. } | Effect::DeleteBranch { .. } | Effect::RunLandedHook { .. }, other) => {
-            tried(d, id, &describe(other))
-        }
-        (Effect::StartReply { seat, .. }, what) => return seats::reply_outcome(d, id, seat, what),
-        (Effect::PrepareSeat { .. }, what) => {
-            d.end(id, EffectEnd::Done);
-            let failed = (!matches!(what, Happened::TreeReady { .. })).then(|| describe(what));
-            architect::workspace(d, failed)?;
-        }
-        (Effect::EndReply { seat, .. }, what) => seats::reply_ended(d, id, seat, what)?,
-        (Effect::AnswerInReply { .. }, what) => match what {
-            Happened::Failed { error } => tried(d, id, error),
-            _ => d.end(id, EffectEnd::Done),
+        EffectOutcome::WriteTicket { ticket, status, outcome, .. } => match outcome {
+            outcomes::WriteTicket::TicketWritten(_) => {
+                d.end(id, EffectEnd::Done);
+                ticket_says(d, ticket, status);
+            }
+            outcomes::WriteTicket::TicketLeft(_) => d.end(id, EffectEnd::Done),
+            outcomes::WriteTicket::Failed(failed) => tried(d, id, &failed.error),
         },
-        (Effect::TellInReply { seat, number, .. }, what) => {
+        EffectOutcome::DeleteBranch { outcome, .. } => match outcome {
+            outcomes::DeleteBranch::BranchDeleted(_) => d.end(id, EffectEnd::Done),
+            outcomes::DeleteBranch::Failed(failed) => tried(d, id, &failed.error),
+        },
+        EffectOutcome::RunLandedHook { outcome, .. } => match outcome {
+            outcomes::RunLandedHook::HookRan(_) => d.end(id, EffectEnd::Done),
+            outcomes::RunLandedHook::Failed(failed) => tried(d, id, &failed.error),
+        },
+        EffectOutcome::StartReply { seat, outcome, .. } => seats::reply_outcome(d, id, seat, outcome)?,
+        EffectOutcome::PrepareSeat { outcome, .. } => {
             d.end(id, EffectEnd::Done);
-            rooms::told(d, seat, *number, matches!(what, Happened::Told { heard: true }));
+            match outcome {
+                outcomes::PrepareSeat::TreeReady(_) => architect::workspace(d, None)?,
+                outcomes::PrepareSeat::TreeFailed(TreeFailed { error })
+                | outcomes::PrepareSeat::Failed(Failed { error }) => architect::workspace(d, Some(error))?,
+            }
         }
-        (Effect::CheckHealth { service }, what) => {
+        EffectOutcome::EndReply { seat, outcome, .. } => match outcome {
+            outcomes::EndReply::StepEnded(ended) => seats::reply_ended(d, id, seat, ended.usage)?,
+            outcomes::EndReply::Failed(failed) => tried(d, id, &failed.error),
+        },
+        EffectOutcome::AnswerInReply { outcome, .. } => match outcome {
+            outcomes::AnswerInReply::CallAnswered(_) => d.end(id, EffectEnd::Done),
+            outcomes::AnswerInReply::Failed(failed) => tried(d, id, &failed.error),
+        },
+        EffectOutcome::TellInReply { seat, number, outcome, .. } => {
             d.end(id, EffectEnd::Done);
-            let healthy = match what {
-                Happened::Health { healthy } => Some(*healthy),
-                Happened::HealthUnknown => None,
-                _ => Some(false),
+            let heard = match outcome {
+                outcomes::TellInReply::Told(told) => told.heard,
+                outcomes::TellInReply::Failed(_) => false,
+            };
+            rooms::told(d, seat, *number, heard);
+        }
+        EffectOutcome::CheckHealth { service, outcome } => {
+            d.end(id, EffectEnd::Done);
+            let healthy = match outcome {
+                outcomes::CheckHealth::Health(health) => Some(health.healthy),
+                outcomes::CheckHealth::HealthUnknown(_) => None,
+                outcomes::CheckHealth::Failed(_) => Some(false),
             };
             health_seen(d, service, healthy)?;
         }
-        (Effect::Timer { timer, set_at, .. }, _) => {
-            d.end(id, EffectEnd::Due);
-            timer_due(d, timer, *set_at)?;
-        }
+        EffectOutcome::Timer { timer, set_at, outcome, .. } => match outcome {
+            outcomes::Timer::TimerDue(_) | outcomes::Timer::Failed(_) => {
+                d.end(id, EffectEnd::Due);
+                timer_due(d, timer, *set_at)?;
+            }
+        },
     }
     Ok(Reply::default())
+}
+
+/// A merge was tested, or could not be.
+fn merge_tested(
+    d: &mut Draft,
+    effect: &EffectId,
+    task: &TaskId,
+    tip: &SmolStr,
+    outcome: outcomes::TestMerge,
+) -> Ruled {
+    if !matches!(outcome, outcomes::TestMerge::Failed(_)) {
+        d.end(effect, EffectEnd::Done);
+    }
+    match outcome {
+        outcomes::TestMerge::MergeGreen(MergeGreen { merge, old, tickets }) => {
+            landing_written(d, task, tip, &merge, &old, &tickets)
+        }
+        outcomes::TestMerge::MergeConflict(MergeConflict { files, main, dropped, solved }) => {
+            landing_conflicts(d, task, &Conflict { tip, files: &files, main: &main }, &dropped, solved)
+        }
+        outcomes::TestMerge::MergeRed(MergeRed { output, by, main, solved }) => {
+            merge_red(d, task, &RedMerge { tip, main: &main, output: &output, by, solved })
+        }
+        outcomes::TestMerge::CheckoutInTheWay(CheckoutInTheWay { why, command }) => {
+            held_up(d, task, &why, &command)
+        }
+        outcomes::TestMerge::PullRequestOpen(PullRequestOpen { url, branch }) => {
+            offered(d, task, url, &branch)
+        }
+        outcomes::TestMerge::RemoteInTheWay(RemoteInTheWay { why }) => remote_in_the_way(d, task, &why),
+        // Nothing is known about the merge: it is tested again.
+        outcomes::TestMerge::Failed(failed) => {
+            tried(d, effect, &failed.error);
+            Ok(())
+        }
+    }
+}
+
+fn tree_removed(d: &mut Draft, task: &TaskId, start_over: bool, reference: Option<&str>) -> Ruled {
+    d.emit(TreeStands { id: task.clone(), stands: false });
+    if start_over {
+        d.emit(PlaceTaken { id: task.clone() });
+    }
+    let Some(reference) = reference else { return Ok(()) };
+    let saved = format!("tree removed; its content is saved as {reference}");
+    d.comment(task, "system", CommentKind::Saved, saved);
+    // Whoever works on it next finds a fresh tree, and would look for what is not in it.
+    if !d.task(task)?.is_final() {
+        let note = format!(
+            "The tree was removed and made again. What was not committed in it is saved as \
+             {reference}: `git diff HEAD {reference}` shows it, `git checkout {reference} -- .` brings it back."
+        );
+        d.emit(NoteLeft { id: task.clone(), note: SmolStr::new(note) });
+    }
+    Ok(())
 }
 
 /// Whoever reviews it should know, and so should the agent: it would do the same again.

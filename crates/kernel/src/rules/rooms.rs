@@ -703,9 +703,9 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
             let at = d.at();
             let who = Probe::Seat(seat_of(name, agent));
             let resets_at = away.resets_at.filter(|reset| *reset > at);
-            let until = service::suspended_until(d, who, away.service, resets_at);
+            let until = service::suspended_until(d, who, &away.service, resets_at);
             let wait_seconds = u32::try_from((until - at) / 1000).unwrap_or(u32::MAX);
-            let note = Some(format!("{} is unavailable", crate::why::service_words(away.service)));
+            let note = Some(format!("{} is unavailable", crate::why::service_words(&away.service)));
             let event = turn::Event::WaitRequested { at, wait_seconds, because: WaitReason::Service, note };
             d.move_turn(name, agent, &event, OWN_BY_SYSTEM).map(drop)
         }

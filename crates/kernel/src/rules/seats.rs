@@ -4,19 +4,18 @@ use machines::names::{EffectId, RequestId};
 use smol_str::SmolStr;
 
 use super::Rule;
-use super::excerpts::describe;
-use super::outcome::tried;
-use super::service::{Away, begins, probe_succeeded, service_away};
+use super::service::{begins, probe_succeeded, service_away};
 use super::{architect, rooms};
 use crate::budget;
-use crate::command::{Happened, Refusal, Reply, StepFailure, Usage};
+use crate::command::{StepFailure, Usage};
 use crate::config::{Colour, Role};
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Say};
+use crate::effect::{Effect, Say, outcomes};
 use crate::event::{
     ReplyUnderWay, ReplyUnfinished, SeatCharged, SeatReserved, SeatSessionRenewed, SeatSessionUsed,
     SeatTaken, SeatUnreserved,
 };
+use crate::happened::{CallAsked, Failed, Outage, StepFailed, StepFinished, Turn};
 use crate::probe::Probe;
 use crate::reading;
 use crate::rooms::Seat;
@@ -40,7 +39,7 @@ pub(super) enum Said<'a> {
     Stopped,
     Crashed(&'a str),
     /// A service is away; what it says of when it is back was written down.
-    Away(&'a Away<'a>),
+    Away(&'a Outage),
 }
 
 /// A reply that is over, or as good as over: what it was told, and what it has decided.
@@ -181,74 +180,69 @@ pub(super) fn reply_outcome(
     d: &mut Draft,
     id: &EffectId,
     seat: &Seat,
-    what: &Happened,
-) -> Result<Reply, Refusal> {
+    outcome: outcomes::StartReply,
+) -> Ruled {
     let spoken = Spoken::of(d, id, seat);
     let came_to = |d: &mut Draft, said: &Said| match seat {
         Seat::Room { channel, agent } => rooms::reply_over(d, channel, agent, said),
         Seat::Architect => architect::reply_over(d, &spoken, said),
     };
-    match what {
-        Happened::Turn { turn, usage, output, .. } => {
+    match outcome {
+        outcomes::StartReply::Turn(Turn { turn, usage, output, .. }) => {
             used(d, seat);
             probe_succeeded(d, &Probe::Seat(seat.clone()))?;
             // A report that comes twice is counted once.
-            if d.world.seated(seat).is_some_and(|seated| *turn > seated.turns_charged) {
-                charge(d, seat, *turn, *usage);
+            if d.world.seated(seat).is_some_and(|seated| turn > seated.turns_charged) {
+                charge(d, seat, turn, usage);
             }
             // Some programs end by themselves at the limit; the others are ended.
-            if *turn > turns_had(d, id) {
-                quit(d, seat);
-                came_to(d, &Said::Spent(output.as_deref().unwrap_or_default(), "turns"))?;
+            if turn <= turns_had(d, id) {
+                return Ok(());
             }
+            quit(d, seat);
+            came_to(d, &Said::Spent(output.as_deref().unwrap_or_default(), "turns"))
         }
-        Happened::ToolResult { .. } => {}
-        Happened::CallAsked { call, tool, argument, .. } => {
+        outcomes::StartReply::ToolResult(_) => Ok(()),
+        outcomes::StartReply::CallAsked(CallAsked { call, tool, argument, .. }) => {
             used(d, seat);
-            let refused = refusal_of(d, seat, tool, argument);
+            let refused = refusal_of(d, seat, &tool, &argument);
             let (allow, note) = (refused.is_none(), refused.unwrap_or_default());
-            let (reply, call) = (id.clone(), call.clone());
-            d.ask(Effect::AnswerInReply { seat: seat.clone(), reply, call, allow, note });
+            d.ask(Effect::AnswerInReply { seat: seat.clone(), reply: id.clone(), call, allow, note });
+            Ok(())
         }
-        Happened::StepFinished { ending, output, usage, .. } => {
+        outcomes::StartReply::StepFinished(StepFinished { ending, output, usage, .. }) => {
             used(d, seat);
             let said = match ending {
                 StepEnding::CutOff => Said::Stopped,
-                StepEnding::Done | StepEnding::NotDone => Said::Text(output),
-                StepEnding::OutOfTurns => Said::Spent(output, "turns"),
-                StepEnding::OutOfMoney => Said::Spent(output, "money"),
+                StepEnding::Done | StepEnding::NotDone => Said::Text(&output),
+                StepEnding::OutOfTurns => Said::Spent(&output, "turns"),
+                StepEnding::OutOfMoney => Said::Spent(&output, "money"),
             };
             probe_succeeded(d, &Probe::Seat(seat.clone()))?;
-            finished(d, id, seat, *usage);
-            came_to(d, &said)?;
+            finished(d, id, seat, usage);
+            came_to(d, &said)
         }
-        Happened::StepFailed { error, why, usage } => {
+        outcomes::StartReply::StepFailed(StepFailed { error, why, usage }) => {
             let seated = d.world.seated(seat);
-            let again = seated.is_some_and(|seated| !seated.retried) && *why == StepFailure::Session;
-            finished(d, id, seat, *usage);
+            let again = seated.is_some_and(|seated| !seated.retried) && why == StepFailure::Session;
+            finished(d, id, seat, usage);
             if again {
                 d.rule(Rule::ReplyRetried);
                 renew(d, seat, true);
-                return came_to(d, &Said::Stopped).map(|()| Reply::default());
+                return came_to(d, &Said::Stopped);
             }
-            came_to(d, &Said::Crashed(error))?;
+            came_to(d, &Said::Crashed(&error))
         }
-        Happened::Outage { service, resets_at, error, refused, usage } => {
-            finished(d, id, seat, *usage);
-            let away = Away { service, resets_at: *resets_at, error: error.clone(), refused: *refused };
-            service_away(d, &away);
-            came_to(d, &Said::Away(&away))?;
+        outcomes::StartReply::Outage(gone) => {
+            finished(d, id, seat, gone.usage);
+            service_away(d, &gone);
+            came_to(d, &Said::Away(&gone))
         }
-        Happened::StepEnded { usage, .. } => {
-            finished(d, id, seat, *usage);
-            came_to(d, &Said::Crashed("its process was ended"))?;
-        }
-        other => {
+        outcomes::StartReply::Failed(Failed { error }) => {
             finished(d, id, seat, Usage::default());
-            came_to(d, &Said::Crashed(&describe(other)))?;
+            came_to(d, &Said::Crashed(&error))
         }
     }
-    Ok(Reply::default())
 }
 
 fn used(d: &mut Draft, seat: &Seat) {
@@ -294,16 +288,9 @@ fn refusal_of(d: &Draft, seat: &Seat, tool: &SmolStr, argument: &str) -> Option<
     })
 }
 
-/// A reply that was told to end is gone, or could not be ended yet.
-pub(super) fn reply_ended(d: &mut Draft, id: &EffectId, seat: &Seat, what: &Happened) -> Ruled {
-    match what {
-        Happened::Failed { error } => {
-            tried(d, id, error);
-            return Ok(());
-        }
-        Happened::StepEnded { usage, .. } => charge(d, seat, 0, *usage),
-        _ => {}
-    }
+/// A reply that was told to end is gone.
+pub(super) fn reply_ended(d: &mut Draft, id: &EffectId, seat: &Seat, usage: Usage) -> Ruled {
+    charge(d, seat, 0, usage);
     d.end(id, EffectEnd::Done);
     match seat {
         Seat::Room { channel, agent } => rooms::go_on(d, channel, agent),

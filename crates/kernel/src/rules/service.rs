@@ -17,24 +17,16 @@ use crate::command::Refusal;
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
 use crate::event::{HealthSeen, OutageCounted, RunNoted, WaitsForService};
+use crate::happened::Outage;
 use crate::probe::Probe;
 use crate::rooms::Seat;
 use crate::words::{CommentKind, GoneBecause};
 use crate::world::Health;
 
-/// What a service answered that does not do its work.
-pub(super) struct Away<'a> {
-    pub service: &'a ServiceName,
-    pub resets_at: Option<Millis>,
-    pub error: Option<SmolStr>,
-    /// It does not accept the credentials.
-    pub refused: bool,
-}
-
-pub(super) fn outage(d: &mut Draft, id: &TaskId, run_id: &RunId, away: &Away) -> Ruled {
+pub(super) fn outage(d: &mut Draft, id: &TaskId, run_id: &RunId, away: &Outage) -> Ruled {
     d.rule(Rule::Outage);
     service_away(d, away);
-    let (at, service) = (d.at(), away.service);
+    let (at, service) = (d.at(), &away.service);
     let resets_at = away.resets_at.filter(|reset| *reset > at);
     if !d.run(run_id)?.is_live() {
         d.emit(RunNoted {
@@ -102,8 +94,8 @@ pub(super) fn held_back(d: &mut Draft, run_id: &RunId) -> Result<bool, Refusal> 
 }
 
 /// What is known of a service that does not do its work is written down, and it is asked how it is from now on.
-pub(super) fn service_away(d: &mut Draft, away: &Away) {
-    let (at, service) = (d.at(), away.service);
+pub(super) fn service_away(d: &mut Draft, away: &Outage) {
+    let (at, service) = (d.at(), &away.service);
     // A reset that has passed says nothing.
     let resets_at = away.resets_at.filter(|reset| *reset > at);
     d.emit(HealthSeen {

@@ -8,7 +8,6 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::budgets::ask_budget;
-use super::excerpts::describe;
 use super::excerpts::first_line;
 use super::fleet::fill_place;
 use super::leases::unreserve;
@@ -16,15 +15,16 @@ use super::main_tests::{gate_in_doubt, tree_not_made};
 use super::next::wake;
 use super::outcome::{done, tip_moved};
 use super::release::{ask_person, block, enter_approval, fail_run, pause_run, quit_step, release};
-use super::service::{Away, outage, probe_succeeded};
-use crate::command::{Happened, RedBy, Refusal, Reply, StepFailure, Usage};
+use super::service::{outage, probe_succeeded};
+use crate::command::{RedBy, Refusal, StepFailure, Usage};
 use crate::config::{Colour, Role};
 use crate::draft::{Draft, Ruled, holder_worker};
-use crate::effect::{Effect, Timer};
+use crate::effect::{Effect, Timer, outcomes};
 use crate::event::{
     Charged, NoteLeft, RunNoted, SessionRenewed, SessionUsed, StepCompared, StepRetried, ToolAudited,
     TreeStands, WorkerLost,
 };
+use crate::happened::{CallAsked, Failed, StepFailed, StepFinished, ToolResult, Turn};
 use crate::hash::fnv;
 use crate::probe::Probe;
 use crate::words::StepEnding;
@@ -64,55 +64,53 @@ pub(super) fn step_outcome(
     id: &TaskId,
     worker: &WorkerName,
     run: &RunId,
-    what: &Happened,
-) -> Result<Reply, Refusal> {
-    match what {
-        Happened::Turn { turn, calls, output, usage } => {
-            turn_taken(d, id, run, *turn, calls, output.as_deref(), *usage)?;
+    outcome: outcomes::StartStep,
+) -> Ruled {
+    match outcome {
+        outcomes::StartStep::Turn(Turn { turn, calls, output, usage }) => {
+            turn_taken(d, id, run, turn, &calls, output.as_deref(), usage)
         }
-        Happened::ToolResult { call, tool, ok, output, millis } => {
-            tool_result(d, id, run, call, tool, *ok, output, *millis)?;
+        outcomes::StartStep::ToolResult(ToolResult { call, tool, ok, output, millis }) => {
+            tool_result(d, id, run, &call, &tool, ok, &output, millis)
         }
-        Happened::CallAsked { call, tool, argument, input, turn } => {
-            let asked = AskedCall { tool: tool.clone(), argument: argument.clone(), input: input.clone() };
-            call_asked(d, id, run, effect, call, asked, *turn)?;
+        outcomes::StartStep::CallAsked(CallAsked { call, tool, argument, input, turn }) => {
+            call_asked(d, id, run, effect, &call, AskedCall { tool, argument, input }, turn)
         }
-        Happened::StepFinished { ending, output, tip, tree, usage } => {
+        outcomes::StartStep::StepFinished(finished) => {
+            let StepFinished { ending, output, tip, tree, usage } = finished;
             done(d, effect, id);
-            charge(d, run, 0, *usage);
+            charge(d, run, 0, usage);
             tip_moved(d, id, tip.as_ref());
             session_used(d, id);
-            if *ending == StepEnding::CutOff {
+            if ending == StepEnding::CutOff {
                 d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
             }
             // A step that was cut off says nothing of the work, whatever was claimed before.
-            let claimed = *ending != StepEnding::CutOff && has_claimed(d, run, effect)?;
-            let said_done = *ending == StepEnding::Done || claimed;
-            let compared = tree.as_ref().filter(|_| *ending == StepEnding::NotDone && !said_done);
+            let claimed = ending != StepEnding::CutOff && has_claimed(d, run, effect)?;
+            let said_done = ending == StepEnding::Done || claimed;
+            let compared = tree.filter(|_| ending == StepEnding::NotDone && !said_done);
             if let Some(tree) = compared
-                && step_repeated(d, id, run, output, tree)?
+                && step_repeated(d, id, run, &output, &tree)?
             {
-                return Ok(Reply::default());
+                return Ok(());
             }
-            step_finished(d, id, worker, run, said_done, output)?;
+            step_finished(d, id, worker, run, said_done, &output)
         }
-        Happened::Outage { service, resets_at, error, refused, usage } => {
+        outcomes::StartStep::Outage(gone) => {
             done(d, effect, id);
-            charge(d, run, 0, *usage);
-            let away = Away { service, resets_at: *resets_at, error: error.clone(), refused: *refused };
-            outage(d, id, run, &away)?;
+            charge(d, run, 0, gone.usage);
+            outage(d, id, run, &gone)
         }
-        other => {
-            let (error, failure, usage) = match other {
-                Happened::StepFailed { error, why, usage } => (error.clone(), *why, *usage),
-                other => (describe(other), StepFailure::Failed, Usage::default()),
-            };
+        outcomes::StartStep::StepFailed(StepFailed { error, why, usage }) => {
             done(d, effect, id);
             charge(d, run, 0, usage);
-            step_ended_badly(d, id, worker, run, &error, failure)?;
+            step_ended_badly(d, id, worker, run, &error, why)
+        }
+        outcomes::StartStep::Failed(Failed { error }) => {
+            done(d, effect, id);
+            step_ended_badly(d, id, worker, run, &error, StepFailure::Failed)
         }
     }
-    Ok(Reply::default())
 }
 
 /// Whether the agent said during this very step that the work is done.

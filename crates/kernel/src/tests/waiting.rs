@@ -233,7 +233,7 @@ fn a_pull_request_waits_to_be_merged() {
 fn settings_that_are_not_trusted_wait_and_hold_up_nothing() {
     check_list(
         Kind::UntrustedSettings,
-        "untrusted_settings [] since 5 holds up [], for a person: adjutant.toml came in with an agent's branch and is not trusted; the settings of before are in force
+        "untrusted_settings [] since 5 holds up [], for a person: adjutant.toml came in with an agent's branch and is not trusted; the previous settings stay in force
          trust_settings, show_settings",
     );
 }

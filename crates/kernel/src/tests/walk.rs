@@ -3,6 +3,8 @@
 
 use super::table::*;
 use crate::command::*;
+use crate::effect::{EffectOutcome, outcomes as outcomes_of};
+use crate::happened::{Failed, OutcomeKind};
 use crate::words::StepEnding;
 use crate::{Actor, Effect, Timer, World, handle, invariants};
 use machines::names::ServiceName;
@@ -64,36 +66,36 @@ fn usage() -> Usage {
     Usage { cost: Some(1), input_tokens: 1, output_tokens: 1 }
 }
 
-/// What can come of an effect, and two answers that do not fit it.
+/// What can come of an effect by its row, and an answer that does not fit it.
 fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
+    let mut all: Vec<Happened> = effect.outcomes().iter().flat_map(|kind| examples(*kind, turn)).collect();
+    if !effect.outcomes().contains(&OutcomeKind::MainMoved) {
+        all.push(Happened::MainMoved);
+    }
+    all
+}
+
+/// An outcome in all the forms that the kernel tells apart.
+fn examples(kind: OutcomeKind, turn: u32) -> Vec<Happened> {
     let text = |text: &'static str| SmolStr::new_static(text);
-    let service = || ServiceName::new("model").unwrap();
-    let gate_red = |by| Happened::GateRed { output: "red".to_owned(), tip: None, by };
-    let merge_red = |by| Happened::MergeRed { output: "red".to_owned(), by, main: text("m0"), solved: false };
-    let mut all = match effect {
-        Effect::PrepareTree { .. } => {
-            vec![
-                Happened::TreeReady { tip: text("tip1") },
-                Happened::TreeFailed { error: "no".to_owned() },
-                Happened::TreeUnmet { error: "no".to_owned() },
-            ]
+    let error = || "no".to_owned();
+    match kind {
+        OutcomeKind::TreeReady => vec![Happened::TreeReady { tip: text("tip1") }],
+        OutcomeKind::TreeFailed => vec![Happened::TreeFailed { error: error() }],
+        OutcomeKind::TreeUnmet => vec![Happened::TreeUnmet { error: error() }],
+        OutcomeKind::Turn => {
+            let with = |calls| Happened::Turn { turn, calls, output: None, usage: usage() };
+            let (edit, forbidden) = (call("Edit", u64::from(turn)), call("Forbidden", 1));
+            vec![with(vec![edit]), with(vec![forbidden]), with(Vec::new())]
         }
-        Effect::StartStep { .. } | Effect::StartReply { .. } => {
-            let finished = |done| Happened::StepFinished {
-                ending: if done { StepEnding::Done } else { StepEnding::NotDone },
-                output: String::new(),
-                tip: Some(text("tip1")),
-                tree: Some(text("tree1")),
-                usage: usage(),
-            };
-            let outage = |resets_at, refused| Happened::Outage {
-                service: service(),
-                resets_at,
-                error: Some(text("529")),
-                refused,
-                usage: usage(),
-            };
-            let turn_with = |calls| Happened::Turn { turn, calls, output: None, usage: usage() };
+        OutcomeKind::ToolResult => vec![Happened::ToolResult {
+            call: text("c1"),
+            tool: text("Edit"),
+            ok: false,
+            output: String::new(),
+            millis: 1,
+        }],
+        OutcomeKind::CallAsked => {
             let asked = |argument: &str| Happened::CallAsked {
                 call: text("q"),
                 tool: text("Bash"),
@@ -101,99 +103,119 @@ fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
                 input: Default::default(),
                 turn,
             };
-            let mut all = vec![
-                turn_with(vec![call("Edit", u64::from(turn))]),
-                turn_with(vec![call("Forbidden", 1)]),
-                turn_with(Vec::new()),
-                Happened::ToolResult {
-                    call: text("c1"),
-                    tool: text("Edit"),
-                    ok: false,
-                    output: String::new(),
-                    millis: 1,
-                },
-                asked("git push"),
-                asked("ls"),
-                finished(true),
-                finished(false),
-                outage(None, false),
-                outage(None, true),
-                outage(Some(1_700_000_900_000), false),
-            ];
+            vec![asked("git push"), asked("ls")]
+        }
+        OutcomeKind::StepFinished => {
+            let finished = |ending| Happened::StepFinished {
+                ending,
+                output: String::new(),
+                tip: Some(text("tip1")),
+                tree: Some(text("tree1")),
+                usage: usage(),
+            };
+            vec![finished(StepEnding::Done), finished(StepEnding::NotDone)]
+        }
+        OutcomeKind::StepFailed => {
             let failed = |why: &StepFailure| Happened::StepFailed {
                 error: "broke".to_owned(),
                 why: *why,
                 usage: usage(),
             };
-            all.extend(StepFailure::ALL.iter().map(failed));
-            all
+            StepFailure::ALL.iter().map(failed).collect()
         }
-        Effect::PrepareSeat { .. } => {
-            vec![Happened::TreeReady { tip: text("tip1") }, Happened::TreeFailed { error: "no".to_owned() }]
-        }
-        Effect::EndStep { .. } | Effect::EndReply { .. } => {
-            vec![Happened::StepEnded { tip: None, usage: usage() }]
-        }
-        Effect::AnswerCall { .. } | Effect::AnswerInReply { .. } => vec![Happened::CallAnswered],
-        Effect::TellAgent { .. } | Effect::TellInReply { .. } => {
-            vec![Happened::Told { heard: true }, Happened::Told { heard: false }]
-        }
-        Effect::RunGate { .. } => vec![
-            Happened::GateGreen { tip: text("tip1"), facts: Vec::new() },
-            Happened::GateGreen { tip: text("tip1"), facts: vec![crate::words::GateFact::TouchesConfig] },
-            gate_red(RedBy::Tests),
-            gate_red(RedBy::InDoubt),
-            gate_red(RedBy::Environment),
-            Happened::GateConflict { tip: text("tip1"), files: vec!["a".to_owned()], main: text("m0") },
-            Happened::GateEmpty { tip: text("tip1") },
-            Happened::PutBack { what: vec!["`.tickets/t1.md`".to_owned()] },
-        ],
-        Effect::SaveWork { .. } => vec![Happened::WorkSaved { reference: "r".to_owned() }],
-        Effect::RemoveTree { .. } => vec![Happened::TreeRemoved { reference: None }],
-        Effect::TestMerge { .. } => vec![
-            Happened::MergeGreen { merge: text("m"), old: text("o"), tickets: vec![] },
-            conflict(false),
-            conflict(true),
-            merge_red(RedBy::Tests),
-            merge_red(RedBy::InDoubt),
-            merge_red(RedBy::Environment),
-            Happened::PullRequestOpen { url: None, branch: text("b") },
-            Happened::RemoteInTheWay { why: "no route".to_owned() },
-        ],
-        Effect::TestMain { .. } => {
-            let (of, main) = (text("s1"), text("m0"));
-            let red = Happened::MainRed {
-                of: of.clone(),
-                main: main.clone(),
-                command: "t".to_owned(),
-                output: "red".to_owned(),
+        OutcomeKind::Outage => {
+            let outage = |resets_at, refused| Happened::Outage {
+                service: ServiceName::new("model").unwrap(),
+                resets_at,
+                error: Some(text("529")),
+                refused,
+                usage: usage(),
             };
-            vec![
-                Happened::MainGreen { of: of.clone(), main: main.clone(), command: None, ran: true },
-                Happened::MainGreen { of, main, command: None, ran: false },
-                red,
-            ]
+            vec![outage(None, false), outage(None, true), outage(Some(1_700_000_900_000), false)]
         }
-        Effect::MoveMain { .. } => vec![
-            Happened::MainMoved,
-            Happened::MainMovedByOther,
-            Happened::CheckoutInTheWay { why: "it has changes".to_owned(), command: "git stash".to_owned() },
-        ],
-        Effect::WriteTicket { .. } => vec![Happened::TicketWritten, Happened::TicketLeft],
-        Effect::DeleteBranch { .. } => vec![Happened::BranchDeleted],
-        Effect::RunLandedHook { .. } => vec![Happened::HookRan],
-        Effect::CheckHealth { .. } => {
-            vec![
-                Happened::Health { healthy: true },
-                Happened::Health { healthy: false },
-                Happened::HealthUnknown,
-            ]
+        OutcomeKind::StepEnded => vec![Happened::StepEnded { tip: None, usage: usage() }],
+        OutcomeKind::CallAnswered => vec![Happened::CallAnswered],
+        OutcomeKind::Told => vec![Happened::Told { heard: true }, Happened::Told { heard: false }],
+        OutcomeKind::GateGreen => {
+            let green = |facts| Happened::GateGreen { tip: text("tip1"), facts };
+            vec![green(Vec::new()), green(vec![crate::words::GateFact::TouchesConfig])]
         }
-        Effect::Timer { .. } => vec![Happened::TimerDue],
+        OutcomeKind::GateRed => {
+            let red = |by| Happened::GateRed { output: "red".to_owned(), tip: None, by };
+            vec![red(RedBy::Tests), red(RedBy::InDoubt), red(RedBy::Environment)]
+        }
+        OutcomeKind::GateConflict => {
+            let files = vec!["a".to_owned()];
+            vec![Happened::GateConflict { tip: text("tip1"), files, main: text("m0") }]
+        }
+        OutcomeKind::GateEmpty => vec![Happened::GateEmpty { tip: text("tip1") }],
+        OutcomeKind::PutBack => vec![Happened::PutBack { what: vec!["`.tickets/t1.md`".to_owned()] }],
+        OutcomeKind::WorkSaved => vec![Happened::WorkSaved { reference: "r".to_owned() }],
+        OutcomeKind::TreeRemoved => vec![Happened::TreeRemoved { reference: None }],
+        OutcomeKind::MergeGreen => {
+            vec![Happened::MergeGreen { merge: text("m"), old: text("o"), tickets: vec![] }]
+        }
+        OutcomeKind::MergeConflict => vec![conflict(false), conflict(true)],
+        OutcomeKind::MergeRed => {
+            let main = text("m0");
+            let red =
+                |by| Happened::MergeRed { output: "red".to_owned(), by, main: main.clone(), solved: false };
+            vec![red(RedBy::Tests), red(RedBy::InDoubt), red(RedBy::Environment)]
+        }
+        OutcomeKind::MainGreen => {
+            let green = |ran| Happened::MainGreen { of: text("s1"), main: text("m0"), command: None, ran };
+            vec![green(true), green(false)]
+        }
+        OutcomeKind::MainRed => vec![Happened::MainRed {
+            of: text("s1"),
+            main: text("m0"),
+            command: "t".to_owned(),
+            output: "red".to_owned(),
+        }],
+        OutcomeKind::MainMoved => vec![Happened::MainMoved],
+        OutcomeKind::MainMovedByOther => vec![Happened::MainMovedByOther],
+        OutcomeKind::CheckoutInTheWay => vec![Happened::CheckoutInTheWay {
+            why: "it has changes".to_owned(),
+            command: "git stash".to_owned(),
+        }],
+        OutcomeKind::PullRequestOpen => vec![Happened::PullRequestOpen { url: None, branch: text("b") }],
+        OutcomeKind::RemoteInTheWay => vec![Happened::RemoteInTheWay { why: "no route".to_owned() }],
+        OutcomeKind::TicketWritten => vec![Happened::TicketWritten],
+        OutcomeKind::TicketLeft => vec![Happened::TicketLeft],
+        OutcomeKind::BranchDeleted => vec![Happened::BranchDeleted],
+        OutcomeKind::HookRan => vec![Happened::HookRan],
+        OutcomeKind::Health => vec![Happened::Health { healthy: true }, Happened::Health { healthy: false }],
+        OutcomeKind::HealthUnknown => vec![Happened::HealthUnknown],
+        OutcomeKind::TimerDue => vec![Happened::TimerDue],
+        OutcomeKind::Failed => vec![Happened::Failed { error: error() }],
+    }
+}
+
+/// Whoever adds an outcome gives its example here, so that the walk sends it.
+#[test]
+fn an_outcome_is_written_and_read_by_the_name_of_its_row() {
+    for kind in OutcomeKind::ALL {
+        for what in examples(*kind, 1) {
+            assert_eq!(what.kind(), *kind);
+            let written = serde_json::to_value(&what).unwrap();
+            assert_eq!(written["happened"], kind.name());
+            assert_eq!(serde_json::from_value::<Happened>(written).unwrap(), what);
+        }
+    }
+}
+
+/// A runner that answers what its effect cannot come to has a fault: nothing is taken for done because of it.
+#[test]
+fn an_answer_that_does_not_fit_its_effect_is_a_failure() {
+    let mut table = Table::new(config());
+    table.ticket("t1", "open", &[], "x").unwrap();
+    table.tell(Actor::System, Ask::StartFleet { workers: 1 }).unwrap();
+    let effect = table.world.effects.values().find(|effect| effect.kind() == "prepare_tree").unwrap();
+    let EffectOutcome::PrepareTree { outcome, .. } = EffectOutcome::new(effect, Happened::MainMoved) else {
+        panic!("an effect is paired with its own outcomes");
     };
-    all.push(Happened::Failed { error: "no".to_owned() });
-    all.push(Happened::MainMoved);
-    all
+    let error = "an answer that does not fit: MainMoved".to_owned();
+    assert_eq!(outcome, outcomes_of::PrepareTree::Failed(Failed { error }));
 }
 
 /// What people and recovery do, in any order, at any time.

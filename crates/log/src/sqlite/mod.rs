@@ -32,13 +32,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction,
 
 use self::mark::{Mark, Marker};
 use self::ownership::Lock;
-pub use self::ownership::Owner;
 use self::schema::Migration;
 use super::chain::Chain;
 use super::ledger::{Change, Ledger, Slot};
 use super::{
-    Appended, Due, Entry, Fence, Hash, Head, Leased, Log, LogError, Millis, Pending, Record, SNAPSHOTS_KEPT,
-    Seq, Snapshot,
+    Appended, Entry, Fence, ForeignObject, Hash, Head, Holder, Leased, Log, LogError, Millis, Pending,
+    Record, SNAPSHOTS_KEPT, Seq, Snapshot,
 };
 use base::crash;
 
@@ -46,14 +45,6 @@ use base::crash;
 const CHECKPOINT_PAGES: i32 = 4_000;
 /// How long to wait for another process that reads, or that recovers the file after a crash.
 const BUSY_WAIT: Duration = Duration::from_secs(5);
-
-/// A table, index, view or trigger that is not one of ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stranger {
-    pub kind: String,
-    pub name: String,
-    pub table: String,
-}
 
 #[derive(Debug)]
 pub struct SqliteLog {
@@ -87,12 +78,12 @@ impl Default for Settings {
 
 impl SqliteLog {
     /// Opens the log for its one owner, and creates it if there has never been one. An older schema is upgraded.
-    pub fn open(path: &Path, owner: &Owner) -> Result<SqliteLog, LogError> {
-        SqliteLog::open_with(path, owner, Settings::default())
+    pub fn open(path: &Path, holder: &Holder) -> Result<SqliteLog, LogError> {
+        SqliteLog::open_with(path, holder, Settings::default())
     }
 
-    fn open_with(path: &Path, owner: &Owner, settings: Settings) -> Result<SqliteLog, LogError> {
-        let lock = Lock::acquire(&Lock::path(path), owner)?;
+    fn open_with(path: &Path, holder: &Holder, settings: Settings) -> Result<SqliteLog, LogError> {
+        let lock = Lock::acquire(&Lock::path(path), holder)?;
         let pages = Arc::new(AtomicI32::new(0));
         let mut log = SqliteLog {
             path: path.to_owned(),
@@ -109,7 +100,7 @@ impl SqliteLog {
     }
 
     /// Opens the log for inspection, also while another process owns it. Nothing can be written through it.
-    pub fn open_readonly(path: &Path) -> Result<SqliteLog, LogError> {
+    pub fn open_for_reading(path: &Path) -> Result<SqliteLog, LogError> {
         // The mark is read first: the log may have moved on by the time that it is read, but never back.
         let mark = Mark::read(&Mark::path(path));
         if !path.exists() {
@@ -145,23 +136,9 @@ impl SqliteLog {
         })
     }
 
-    /// Looks again at a log that was opened for reading: what its owner has written since is seen from here on.
-    pub fn refresh(&mut self) -> Result<Head, LogError> {
-        if self.lock.is_none() {
-            self.ledger = load(self.connection()?)?;
-        }
-        Ok(self.ledger.head())
-    }
-
-    /// What somebody else made in the file: none of it is read, and a trigger changes what is written.
-    pub fn strangers(&self) -> Result<Vec<Stranger>, LogError> {
-        let found = schema::strangers(self.connection()?, schema::MIGRATIONS);
-        found.map_err(|error| unreadable("schema", error))
-    }
-
-    /// The random name that the log got when it was made.
-    pub fn id(&self) -> Result<String, LogError> {
-        log_id(self.connection()?)
+    /// Who owns the log at this path, as the file beside it says.
+    pub fn holder(path: &Path) -> Option<Holder> {
+        Lock::holder(&Lock::path(path))
     }
 
     fn open_file(&mut self) -> Result<(), LogError> {
@@ -357,14 +334,6 @@ impl Log for SqliteLog {
         Ok(leased)
     }
 
-    fn renew(&mut self, fence: &Fence, until: Millis) -> Result<bool, LogError> {
-        self.make_ready()?;
-        let mut next = self.ledger.clone();
-        let Some(change) = next.renew(fence, until) else { return Ok(false) };
-        self.commit(next, &change)?;
-        Ok(true)
-    }
-
     fn release(&mut self, fence: &Fence) -> Result<bool, LogError> {
         self.make_ready()?;
         let mut next = self.ledger.clone();
@@ -376,16 +345,6 @@ impl Log for SqliteLog {
     fn holds(&self, fence: &Fence) -> Result<bool, LogError> {
         self.connection()?;
         Ok(self.ledger.holds(fence))
-    }
-
-    fn due(&self, now: Millis) -> Result<Vec<Due>, LogError> {
-        self.connection()?;
-        Ok(self.ledger.due(now))
-    }
-
-    fn next_due(&self) -> Result<Option<Millis>, LogError> {
-        self.connection()?;
-        Ok(self.ledger.next_due())
     }
 
     fn outbox(&self) -> Result<Vec<Pending>, LogError> {
@@ -421,6 +380,11 @@ impl Log for SqliteLog {
             }
         }
         Ok(None)
+    }
+
+    fn foreign_objects(&self) -> Result<Vec<ForeignObject>, LogError> {
+        let found = schema::foreign_objects(self.connection()?, schema::MIGRATIONS);
+        found.map_err(|error| unreadable("schema", error))
     }
 }
 
@@ -470,10 +434,10 @@ fn prepare(connection: &Connection, path: &Path, mark: Option<Mark>) -> Result<(
         let acknowledged = Some(mark.head.seq);
         return Err(LogError::Missing { path: path.to_owned(), acknowledged });
     }
-    let triggers = schema::strangers(connection, schema::MIGRATIONS);
+    let triggers = schema::foreign_objects(connection, schema::MIGRATIONS);
     let triggers = triggers.map_err(|error| unreadable("schema", error))?;
-    if let Some(trigger) = triggers.into_iter().find(|stranger| stranger.kind == "trigger") {
-        let Stranger { name, table, .. } = trigger;
+    if let Some(trigger) = triggers.into_iter().find(|object| object.kind == "trigger") {
+        let ForeignObject { name, table, .. } = trigger;
         return Err(LogError::Trigger { path: path.to_owned(), name, table });
     }
     let mode = use_write_ahead_log(connection).map_err(|error| failure("opened", error))?;
@@ -893,7 +857,7 @@ fn undo_half_made(path: &Path) {
     if !beside(path, "-journal").exists() {
         return;
     }
-    let Ok(_lock) = Lock::acquire(&Lock::path(path), &Owner::current()) else { return };
+    let Ok(_lock) = Lock::acquire(&Lock::path(path), &Holder::current()) else { return };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // Where it cannot be done, as on a disk that is read only, the reading says so.
     let _ = Connection::open_with_flags(path, flags)

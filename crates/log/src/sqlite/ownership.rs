@@ -10,46 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::LogError;
+use crate::{Holder, LogError};
 use base::crash;
-
-/// A process, told apart from others that had or will have its pid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
-    pub pid: u32,
-    /// When it started, in clock ticks since the machine did; 0 where the system does not tell.
-    pub started: u64,
-    pub host: String,
-}
-
-impl Owner {
-    /// The process that asks.
-    pub fn current() -> Owner {
-        let pid = std::process::id();
-        let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned());
-        Owner { pid, started: started(pid).unwrap_or(0), host: host.unwrap_or_default() }
-    }
-
-    /// Whether this very process still runs on this machine, as far as the machine tells.
-    fn lives_here(&self, here: &Owner) -> bool {
-        self.host == here.host && self.started != 0 && started(self.pid) == Some(self.started)
-    }
-
-    /// Whether it may still run, here or on another machine.
-    fn may_live(&self, here: &Owner) -> bool {
-        self.host != here.host || self.started == 0 || self.lives_here(here)
-    }
-}
-
-/// Field 22 of `/proc/<pid>/stat`. The command's name, field 2, is in parentheses and may hold anything, also
-/// spaces and parentheses, so the fields are counted from the last one.
-pub(super) fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
-}
 
 /// A process that was killed between starting a child and the child's becoming its own program leaves a copy of the
 /// lock to the child for that moment. So a lock whose holder is known to be dead is waited for a little.
@@ -63,7 +25,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    pub fn acquire(path: &Path, owner: &Owner) -> Result<Lock, LogError> {
+    pub fn acquire(path: &Path, here: &Holder) -> Result<Lock, LogError> {
         let io = |error: std::io::Error| LogError::Io { doing: "locked", why: error.to_string() };
         crash::point("lock: before");
         let mut waits = 0;
@@ -75,7 +37,7 @@ impl Lock {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let holder = recorded(&mut file);
-                    if waits == WAITS_MAX || holder.as_ref().is_some_and(|holder| holder.may_live(owner)) {
+                    if waits == WAITS_MAX || holder.as_ref().is_some_and(|holder| holder.may_live(here)) {
                         return Err(LogError::Held { holder });
                     }
                     waits += 1;
@@ -90,16 +52,21 @@ impl Lock {
             }
             // On a file system whose locks do nothing, the record is all there is.
             if let Some(holder) = recorded(&mut file)
-                && holder.pid != owner.pid
-                && holder.lives_here(owner)
+                && holder.pid != here.pid
+                && holder.lives_here(here)
             {
                 return Err(LogError::Held { holder: Some(holder) });
             }
             crash::point("lock: taken");
-            record(&mut file, owner).map_err(io)?;
+            record(&mut file, here).map_err(io)?;
             crash::point("lock: recorded");
             return Ok(Lock { file });
         }
+    }
+
+    /// Who holds the lock, read without taking it.
+    pub fn holder(path: &Path) -> Option<Holder> {
+        recorded(&mut File::open(path).ok()?)
     }
 
     /// False if the file was deleted or replaced: then another process may have taken the log over.
@@ -130,15 +97,15 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// `None` where the holder has not written it yet, or where it is damaged.
-fn recorded(file: &mut File) -> Option<Owner> {
+fn recorded(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(4096).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-fn record(file: &mut File, owner: &Owner) -> std::io::Result<()> {
-    let text = serde_json::to_string(owner).map_err(std::io::Error::other)?;
+fn record(file: &mut File, here: &Holder) -> std::io::Result<()> {
+    let text = serde_json::to_string(here).map_err(std::io::Error::other)?;
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
     file.write_all(text.as_bytes())

@@ -9,7 +9,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use sha2::{Digest, Sha256};
 
-use super::{Stranger, failure, unreadable};
+use super::{ForeignObject, failure, unreadable};
 use crate::LogError;
 use base::crash;
 
@@ -127,10 +127,10 @@ pub(super) fn check(connection: &Connection, path: &Path, migrations: &[Migratio
 }
 
 /// Everything in the file that no migration made, or that is not as it was made.
-pub(super) fn strangers(
+pub(super) fn foreign_objects(
     connection: &Connection,
     migrations: &[Migration],
-) -> rusqlite::Result<Vec<Stranger>> {
+) -> rusqlite::Result<Vec<ForeignObject>> {
     let made = Connection::open_in_memory()?;
     made.execute_batch(MIGRATIONS_TABLE)?;
     for migration in migrations {
@@ -138,14 +138,14 @@ pub(super) fn strangers(
     }
     let made = objects(&made)?;
     let there = objects(connection)?;
-    Ok(there.into_iter().filter(|object| !made.contains(object)).map(|(stranger, _)| stranger).collect())
+    Ok(there.into_iter().filter(|there| !made.contains(there)).map(|(object, _)| object).collect())
 }
 
-fn objects(connection: &Connection) -> rusqlite::Result<Vec<(Stranger, Option<String>)>> {
+fn objects(connection: &Connection) -> rusqlite::Result<Vec<(ForeignObject, Option<String>)>> {
     let query = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
     let mut statement = connection.prepare(query)?;
     let rows = statement.query_map((), |row| {
-        Ok((Stranger { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)? }, row.get(3)?))
+        Ok((ForeignObject { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)? }, row.get(3)?))
     })?;
     rows.collect()
 }

@@ -1,6 +1,5 @@
 //! Which part of a JSON value a reader's complaint is about.
 
-use super::step::shortened;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -100,5 +99,17 @@ fn cut(root: &mut Value, path: &[Part]) {
             items.remove(*index);
         }
         _ => {}
+    }
+}
+
+/// A name as it can be shown: short, and without what a terminal would obey.
+pub(super) fn shortened(text: &str) -> String {
+    cut_short(&text.escape_debug().to_string(), 40)
+}
+
+pub(super) fn cut_short(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 //! Invariants: whatever comes in, exactly one line of JSON goes out; nothing panics; what cannot be read is
 //! answered with where it was and what is known there.
 
-use super::blame::blame;
+use super::blame::{blame, cut_short, shortened};
 use super::names;
 use crate::machine::{Code, FieldError, Machine, Refusal, step};
 use crate::suspended::{EXPIRE, RESTORE, SUSPEND, Suspendable, Suspends, Suspension, Wrapped};
@@ -352,16 +352,4 @@ fn kind_of(value: &Value) -> &'static str {
 
 fn quoted(text: &str) -> String {
     format!("`{}`", shortened(text))
-}
-
-/// A name as it can be shown: short, and without what a terminal would obey.
-pub(super) fn shortened(text: &str) -> String {
-    cut_short(&text.escape_debug().to_string(), 40)
-}
-
-fn cut_short(text: &str, length: usize) -> String {
-    match text.char_indices().nth(length) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

@@ -36,7 +36,7 @@ pub(super) fn page() -> String {
          - While the fleet runs, the file is read again when it changes. An edit with a mistake in it changes nothing: the\n  \
          last good settings hold, and Adjutant says so.\n\
          - A file that is gone, as on a branch without it, leaves the last settings in force, and Adjutant says so. Put it\n  \
-         back, or run `adj config forget` to go on with the defaults.\n\
+         back, or run `adj config forget` to continue with the defaults.\n\
          - Times are texts: `\"90s\"`, `\"30m\"`, `\"2h\"`, `\"1h30m\"`. Money is in dollars.\n\n",
     );
     for section in SECTIONS {

@@ -1,17 +1,21 @@
 //! Which content of `.worktreeinclude` is in force. The file hands files of the person's to agents, so content that came in
 //! with an agent's branch holds only after a person trusted it; until then the content of before does.
 
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use crate::layout::Layout;
-use crate::workplace::include_file;
 use base::files::write_whole;
+use git::names::INCLUDE_FILE;
+
+/// More than this of the file is not read.
+const INCLUDE_BYTES_MAX: u64 = 64 * 1024;
 
 /// What people are told of a file that they have not trusted.
-pub const UNTRUSTED: &str = ".worktreeinclude came in with an agent's branch and is not in force: look at it, then `adj config trust`; until then trees get the files of before";
+pub const UNTRUSTED: &str = ".worktreeinclude came in with an agent's branch and is not in force: check it, then `adj config trust`; until then trees get the previous files";
 
 /// The patterns in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +76,17 @@ pub fn trust(layout: &Layout) -> io::Result<()> {
     write_whole(&kept(layout), text.as_bytes())?;
     let known: Vec<_> = known.into_iter().filter(|known| *known != content).collect();
     write_whole(&list(layout), format!("{}\n", known.join("\n")).as_bytes())
+}
+
+/// The patterns of the file as it is, or nothing where it is not a plain file of a sensible size.
+pub fn include_file(root: &Path) -> String {
+    let path = root.join(INCLUDE_FILE);
+    if !path.symlink_metadata().is_ok_and(|it| it.is_file() && it.len() <= INCLUDE_BYTES_MAX) {
+        return String::new();
+    }
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(INCLUDE_BYTES_MAX).read_to_end(&mut bytes));
+    if read.is_ok() { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() }
 }
 
 #[cfg(test)]

@@ -13,17 +13,17 @@ use crate::layout::Layout;
 use base::files::write_whole;
 
 /// What people are told of settings that they have not trusted.
-pub const UNTRUSTED: &str = "adjutant.toml came in with an agent's branch and is not in force: look at it, then `adj config trust`; until then the settings of before hold";
+pub const UNTRUSTED: &str = "adjutant.toml came in with an agent's branch and is not in force: check it, then `adj config trust`; until then the previous settings stay in force";
 /// What people are told of a settings file that is gone.
-pub const GONE: &str = "adjutant.toml is gone: the settings of before hold; put it back (`git checkout main -- adjutant.toml`), or `adj config forget` to go on with the defaults";
+pub const GONE: &str = "adjutant.toml is gone: the previous settings stay in force; put it back (`git checkout main -- adjutant.toml`), or `adj config forget` to continue with the defaults";
 
 /// The settings in force.
 #[derive(Clone, Debug)]
 pub struct InForce {
     pub settings: Settings,
-    /// False: the file has a content that the user has not trusted, and these are the settings of before.
+    /// False: the file has a content that the user has not trusted, and these are the previous settings.
     pub trusted: bool,
-    /// The file is not there, and these are the settings of before.
+    /// The file is not there, and these are the previous settings.
     pub gone: bool,
     /// The content that they were read from; empty where there is none.
     pub text: String,
@@ -109,7 +109,7 @@ pub fn facts(layout: &Layout) -> kernel::waiting::Facts {
     };
     let untrusted = (in_force.gone || !in_force.trusted)
         .then(|| kernel::waiting::UntrustedSettings { gone: in_force.gone, since: changed() });
-    let include = layout.root().join(crate::workplace::INCLUDE_FILE);
+    let include = layout.root().join(git::names::INCLUDE_FILE);
     let untrusted_include = (!super::include::in_force(layout).trusted)
         .then(|| kernel::waiting::UntrustedInclude { since: changed_at(&include) });
     kernel::waiting::Facts { untrusted_settings: untrusted, untrusted_include }
@@ -121,7 +121,7 @@ fn changed_at(place: &std::path::Path) -> Option<kernel::Millis> {
     i64::try_from(since.as_millis()).ok()
 }
 
-/// Whether the settings of before hold because the file is gone.
+/// Whether the previous settings stay in force because the file is gone.
 pub fn is_gone(layout: &Layout) -> bool {
     !layout.settings().exists() && kept(layout).exists()
 }

@@ -16,4 +16,4 @@ pub use environment::{Given, NETWORK, environment};
 pub use leads_back::{LeadBack, LeadKind, fix, installs};
 pub use output::{failing_part, red_by};
 pub use ports::{Ports, PortsError};
-pub use tree::{Checkout, INCLUDE_FILE, Placed, SetUp, SetUpError, include_file, leads_back, set_up, unmet};
+pub use tree::{Checkout, INCLUDE_FILE, Placed, SetUp, SetUpError, leads_back, set_up, unmet};

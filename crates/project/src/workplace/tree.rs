@@ -19,7 +19,6 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
 pub use git::names::INCLUDE_FILE;
-const INCLUDE_BYTES_MAX: u64 = 64 * 1024;
 /// Entries that are looked at before the search is given up.
 const WALK_MAX: usize = 500_000;
 /// Directories within directories that are looked into.
@@ -52,7 +51,7 @@ pub enum Placed {
 pub enum SetUpError {
     #[error("cannot set up {path} in the tree: {error}")]
     Io { path: PathBuf, error: io::Error },
-    #[error("cannot keep the link {path} out of git's sight: {error}")]
+    #[error("cannot add the link {path} to git's exclude file: {error}")]
     Exclude { path: PathBuf, error: GitError },
     #[error(
         "more than {0} files match worktree.copy, worktree.symlink and {INCLUDE_FILE}; narrow them, or raise limits.copy_files"
@@ -253,17 +252,6 @@ pub fn unmet(
         Ok(_) => None,
     };
     paths.filter_map(|path| unmet(path).map(|why| (path.to_owned(), why))).collect()
-}
-
-/// The patterns of the file as it is, or nothing where it is not a plain file of a sensible size.
-pub fn include_file(root: &Path) -> String {
-    let path = root.join(INCLUDE_FILE);
-    if !path.symlink_metadata().is_ok_and(|it| it.is_file() && it.len() <= INCLUDE_BYTES_MAX) {
-        return String::new();
-    }
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(INCLUDE_BYTES_MAX).read_to_end(&mut bytes));
-    if read.is_ok() { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() }
 }
 
 /// Entries that are looked at for a name that is not at the root; after that it counts as there.
@@ -585,7 +573,7 @@ mod test {
                 Ok(())
             };
             let trees = self.project.path.join("trees");
-            let include = include_file(&self.project.path);
+            let include = crate::settings::include::include_file(&self.project.path);
             set_up(&self.project.path, &self.tree.path, &trees, &settings, &include, &ignored, &exclude)
         }
 

@@ -38,29 +38,6 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
             ("tokens.rs", "proof.rs", "Challenge"),
         ],
     ),
-    ("documents/src/tickets", "one constant of a note", &[("text.rs", "edit.rs", "OUR_NOTE")]),
-    (
-        "fleet/src",
-        "settings, tests and merges of one task share types that stand in the file that made them first",
-        &[
-            ("after_commit.rs", "desktop.rs", "show"),
-            ("gate.rs", "landing.rs", "Record"),
-            ("in_force.rs", "surroundings.rs", "make_caches"),
-            ("pull_request.rs", "landing.rs", "InTheWay"),
-            ("surroundings.rs", "gate.rs", "Whose"),
-            ("trees.rs", "hooks.rs", "HookError"),
-            ("step/", "seats.rs", "tree"),
-        ],
-    ),
-    (
-        "git/src",
-        "helpers of `tree.rs` and of the files that it calls",
-        &[
-            ("identity.rs", "tree.rs", "quoted"),
-            ("tree.rs", "home.rs", "is_git_directory"),
-            ("tree.rs", "publish.rs", "Taken"),
-        ],
-    ),
     (
         "kernel/src",
         "the machine moves are carried out by rules, and rules move machines; World, commands and events name each other",
@@ -105,15 +82,14 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
     ),
     (
         "project/src",
-        "settings read files of the layout and of the workplace",
-        &[("settings/", "layout/", "Layout"), ("settings/", "workplace/", "include_file")],
+        "the settings that `adj init` writes name what the repository needs",
+        &[("settings/", "workplace/", "Needs")],
     ),
     (
         "sim/src",
         "the people of a simulation act on its stage, which calls them",
         &[("people.rs", "stage.rs", "Item"), ("rooms.rs", "stage.rs", "Item")],
     ),
-    ("machines/src/catalog", "one helper that shortens a value", &[("step.rs", "blame.rs", "blame")]),
     (
         "streams/src",
         "the store wakes live readers and keeps subscriptions",

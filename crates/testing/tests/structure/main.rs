@@ -15,6 +15,7 @@ mod listed;
 mod modules;
 mod names;
 mod source;
+mod storage;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

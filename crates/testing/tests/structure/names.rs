@@ -67,7 +67,6 @@ const DOUBLE: &[(&[&str], &[&str])] = &[
     ),
     (&["documents"], &["Tick"]),
     (&["kernel"], &["About", "Decision"]),
-    (&["log"], &["Owner"]),
     (&["machines"], &["Action", "Effect", "Event", "Guard", "Kind", "State"]),
     (&["project"], &["Found", "Hooks", "Ports", "Prompts"]),
     (&["streams"], &["Delivery", "Target"]),

@@ -38,12 +38,12 @@ fn settings_that_vanish_while_the_fleet_runs_hold_on_and_it_is_said() {
     let was = in_force(&repository);
     assert_eq!(was, ("player".to_owned(), 7, 3_000_000));
     repository.git("checkout --quiet old");
-    running.wait_for("adjutant.toml is gone: the settings of before hold");
+    running.wait_for("adjutant.toml is gone: the previous settings stay in force");
     assert_eq!(in_force(&repository), was);
     assert_eq!(repository.events("config_changed"), 1, "the rules heard of no other settings");
     for line in ["ps", "doctor", "board"] {
         let ran = repository.adj(line);
-        assert!((ran.stdout + &ran.stderr).contains("the settings of before hold"), "adj {line}");
+        assert!((ran.stdout + &ran.stderr).contains("the previous settings stay in force"), "adj {line}");
     }
     repository.git("checkout --quiet main");
     running.wait_for("adjutant.toml was read anew");
@@ -57,7 +57,7 @@ fn settings_that_are_gone_at_the_next_start_hold_on_until_they_are_forgotten() {
     let was = in_force(&repository);
     std::fs::remove_file(repository.dir().join("adjutant.toml")).expect("it was there");
     let said = repository.ok("run --until-idle");
-    assert!(said.contains("adjutant.toml is gone: the settings of before hold"), "{said}");
+    assert!(said.contains("adjutant.toml is gone: the previous settings stay in force"), "{said}");
     assert_eq!(in_force(&repository), was);
     repository.ok("config forget");
     assert_eq!(in_force(&repository), ("coder".to_owned(), 20, 0), "the defaults");

@@ -95,6 +95,32 @@ fn a_member_that_was_lost_and_a_turn_that_was_skipped_are_named_as_what_they_are
     fleet.stop();
 }
 
+/// A power cut can tear the file in which an agent's program keeps its session. That costs the agent its memory, and not its place.
+#[test]
+fn a_member_whose_session_file_is_torn_begins_a_new_session_and_stays_in_its_room() {
+    let repository = project("torn-session", &[("anna", "{ say = \"Hello.\" } | { say = \"Again.\" }")]);
+    let fleet = repository.start("run");
+    repository.ok("channel create talk --topic Well? --timeout 10m --add anna");
+    let rests = || {
+        let room = repository.room();
+        (room["turn"].is_null() && room["stalled"] == false && keepers(&repository).is_empty()).then_some(())
+    };
+    let hellos = || repository.said().iter().filter(|said| said.ends_with("anna: Hello.")).count();
+    wait("the first words", || (hellos() == 1).then_some(()));
+    wait("a room that rests", rests);
+    let seats = repository.state("private/.seats");
+    let sessions = std::fs::read_dir(seats.join("room+talk+anna/sessions")).unwrap();
+    let session = sessions.map(|entry| entry.unwrap().path()).next().unwrap();
+    repository.write(&session, "{\"st");
+    repository.talk(&["channel", "say", "talk", "And now?"]);
+    fleet.wait_for("cannot be read");
+    wait("a new session", || (hellos() == 2).then_some(()));
+    wait("a room that rests", rests);
+    assert_ne!(state_of(&repository, "anna"), "OFFLINE");
+    assert!(!repository.ok("waiting").contains("anna"), "{}", repository.ok("waiting"));
+    fleet.stop();
+}
+
 /// The call is answered, the program says its last words and ends by itself: its session holds nothing of an interruption.
 #[test]
 fn a_turn_that_claude_ends_by_its_tool_leaves_its_session_as_it_is() {

@@ -247,7 +247,11 @@ do = [ { write = "t.check", text = "true\n" }, { commit = "Green" }, { done = tr
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     assert!(ran.stdout.contains("t-1 is BLOCKED (stuck)"), "{}", ran.stdout);
     let ps = repository.adj("ps");
-    assert!(ps.stderr.contains("no fleet runs here"), "a worker that is not idle looks alive: {}", ps.stderr);
+    assert!(
+        ps.stderr.contains("no fleet is running"),
+        "a worker that is not idle looks alive: {}",
+        ps.stderr
+    );
     assert_eq!(repository.adj("ps --quiet").stderr, "");
     assert!(ran.stderr.contains("needs a person") && ran.stderr.contains("adj why TASK"), "{}", ran.stderr);
     let running = repository.start("run");

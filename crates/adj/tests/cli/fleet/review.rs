@@ -63,6 +63,47 @@ fn a_reviewer_sees_what_the_gate_found_apart_from_what_the_agent_claims() {
     running.stop();
 }
 
+/// A git of the fleet that works in `land.git` while somebody looks keeps its locks, and hides no commit; what cannot be read is
+/// said with the reason.
+#[test]
+fn a_review_shows_commits_while_a_git_of_the_fleet_holds_a_lock_and_the_reason_if_it_cannot() {
+    let repository = Repository::new("review-locked", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
+    repository.set(&[HUMAN]);
+    let ran = repository.adj("run --until-idle");
+    assert!(ran.stdout.contains("it waits for you"), "{}{}", ran.stdout, ran.stderr);
+    let land = repository.state("land.git");
+    let locks = [land.join("packed-refs.lock"), land.join("refs/adjutant/tasks/t-2.lock")];
+    for lock in &locks {
+        repository.write(lock, "");
+    }
+    // A git that is about to rename the lock of a reference has closed it already.
+    let mut git = std::process::Command::new("git")
+        .args(["cat-file", "--batch"])
+        .current_dir(&land)
+        .env("GIT_DIR", &land)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("git runs");
+    let shown = repository.ok("review t-1");
+    assert!(shown.contains("\ncommits\n") && shown.contains("t-1.txt"), "{shown}");
+    for lock in &locks {
+        assert!(lock.exists(), "{} was taken away from a git at work", lock.display());
+    }
+    drop(git.stdin.take());
+    git.wait().expect("git ends");
+    repository.ok("review t-1");
+    assert!(!locks[0].exists() && !locks[1].exists(), "locks that nobody holds are removed");
+
+    std::fs::remove_file(land.join("info/exclude")).expect("a file");
+    std::fs::create_dir(land.join("info/exclude")).expect("a folder in its place");
+    let shown = repository.ok("review t-1");
+    let problem =
+        shown.lines().find(|line| line.starts_with("commits ")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(problem.contains("info/exclude"), "{shown}");
+    assert_eq!(repository.json("review t-1")["commits"], json!([]));
+}
+
 /// One rule for every way to DONE: an agent says yes neither to its own work nor where a person must look, and
 /// nobody signs for somebody else or for another time.
 #[test]

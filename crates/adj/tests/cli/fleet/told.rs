@@ -6,6 +6,7 @@ use super::background::{keepers, wait};
 use super::policies::{DONE, WRITE, scenario};
 use super::rooms::project;
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 /// The rows of an agent's place in the room, as its log has them.
@@ -183,7 +184,10 @@ command = ["sh", "-c", "echo a warning >&2; echo the quota is used up; exit 3"]"
 fn why_says_for_how_long_tests_run_and_how_to_watch_them() {
     let repository = Repository::new("why-tests", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
     let go = repository.dir().join(".git/go");
-    let tests = format!("test ! -e t-1.txt || while [ ! -e {0} ]; do sleep 0.05; done", go.display());
+    let tests = format!(
+        "test ! -e t-1.txt || {{ echo waiting for go; while [ ! -e {0} ]; do sleep 0.05; done; echo going; }}",
+        go.display()
+    );
     repository.write("base.check", &format!("{tests}\n"));
     repository.commit("Slow tests");
     repository.set(&[("[test]", "[sandbox]\nmode = \"off\"\n[test]")]);
@@ -191,9 +195,15 @@ fn why_says_for_how_long_tests_run_and_how_to_watch_them() {
     wait("tests", || repository.ok("ps").contains("tests running").then_some(()));
     let why = repository.ok("why t-1");
     assert!(why.contains("tests running ") && why.contains("adj logs t-1 --tests"), "{why}");
+    let mut followed =
+        repository.command("logs t-1 --tests --follow").stdout(Stdio::piped()).spawn().expect("adj runs");
+    let mut lines = BufReader::new(followed.stdout.take().expect("a pipe")).lines();
+    assert_eq!(lines.next().expect("a line").unwrap(), "waiting for go");
     let ps = repository.ok("ps");
     assert!(ps.contains("✓  A") && ps.contains("done"), "{ps}");
     std::fs::write(&go, "").unwrap();
+    let rest: Vec<String> = lines.map(|line| line.unwrap()).collect();
+    assert_eq!((rest, followed.wait().unwrap().code()), (vec!["going".to_owned()], Some(0)));
     fleet.wait_for("t-1 landed");
     wait("an idle fleet", || {
         let why = repository.ok("why");
@@ -209,7 +219,10 @@ fn why_says_for_how_long_tests_run_and_how_to_watch_them() {
 fn the_live_view_has_the_words_of_ps() {
     let repository = Repository::new("live-words", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
     let go = repository.dir().join(".git/go");
-    let tests = format!("test ! -e t-1.txt || while [ ! -e {0} ]; do sleep 0.05; done", go.display());
+    let tests = format!(
+        "test ! -e t-1.txt || {{ echo waiting for go; while [ ! -e {0} ]; do sleep 0.05; done; echo going; }}",
+        go.display()
+    );
     repository.write("base.check", &format!("{tests}\n"));
     repository.commit("Slow tests");
     repository.set(&[("[test]", "[sandbox]\nmode = \"off\"\n[test]")]);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::*;
-use crate::SqliteLog;
+use crate::{Location, open_for_reading};
 use testing::Folder;
 
 const CHILD_FOLDER: &str = "ADJ_TEST_OWNER_FOLDER";
@@ -28,14 +28,14 @@ fn every_acknowledged_command_is_there_after_a_kill_anywhere() {
         let acknowledged = said.matches("acknowledged ").count();
 
         let log = open(&folder.path);
-        let whole = Folded::read_all(&log, VERSION).unwrap().world;
+        let whole = Folded::read_all(&*log, VERSION).unwrap().world;
         let there = whole.tasks.len();
         assert!(
             there == acknowledged || there == acknowledged + 1,
             "{acknowledged} acknowledged, {there} there"
         );
-        assert_eq!(Folded::read(&log, VERSION).unwrap().world, whole);
-        let owner = Owner::open(Box::new(log)).unwrap();
+        assert_eq!(Folded::read(&*log, VERSION).unwrap().world, whole);
+        let owner = Owner::open(log).unwrap();
         for id in there as u128..TASKS {
             done(owner.handle().submit(add(id), None));
         }
@@ -54,7 +54,7 @@ fn every_acknowledged_command_is_there_after_a_kill_anywhere() {
 fn acknowledging_child() {
     let Some(folder) = std::env::var_os(CHILD_FOLDER).map(PathBuf::from) else { return };
     let settings = Settings { snapshot_every: 2, ..Settings::default() };
-    let owner = Owner::open_with(Box::new(open(&folder)), settings).unwrap();
+    let owner = Owner::open_with(open(&folder), settings).unwrap();
     for id in 0..TASKS {
         done(owner.handle().submit(add(id), None));
         println!("acknowledged {id}");
@@ -64,19 +64,19 @@ fn acknowledging_child() {
 #[test]
 fn a_second_owner_of_a_project_is_told_who_the_first_is() {
     let folder = Folder::new();
-    let first = Owner::open(Box::new(open(&folder.path))).unwrap();
+    let first = Owner::open(open(&folder.path)).unwrap();
     done(first.handle().submit(add(1), None));
     let path = folder.path.join("log.db");
-    let second = SqliteLog::open(&path, &crate::Owner::current()).map(drop);
+    let second = crate::open(&Location::File(path.clone())).map(drop);
     assert!(matches!(second, Err(LogError::Held { holder: Some(_) })), "{second:?}");
     // Whoever only looks is let in.
-    let reader = SqliteLog::open_readonly(&path).unwrap();
-    assert_eq!(Folded::read(&reader, VERSION).unwrap().world, *first.handle().world());
+    let reader = open_for_reading(&Location::File(path)).unwrap();
+    assert_eq!(Folded::read(&*reader, VERSION).unwrap().world, *first.handle().world());
     drop(first);
-    let third = Owner::open(Box::new(open(&folder.path))).unwrap();
+    let third = Owner::open(open(&folder.path)).unwrap();
     done(third.handle().submit(add(2), None));
 }
 
-fn open(folder: &Path) -> SqliteLog {
-    SqliteLog::open(&folder.join("log.db"), &crate::Owner::current()).unwrap()
+fn open(folder: &Path) -> Box<dyn Log> {
+    crate::open(&Location::File(folder.join("log.db"))).unwrap()
 }

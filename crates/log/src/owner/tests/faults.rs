@@ -73,7 +73,6 @@ fn the_outcome_of_a_superseded_attempt_changes_nothing_and_holds_up_nobody() {
     assert_eq!(twice.recv().unwrap(), fenced(&second));
     done(after.recv().unwrap());
     assert_eq!(*handle.world(), shelf.folded());
-    assert_eq!(handle.renew(&fence(&second).unwrap(), 99), Ok(false));
     assert_eq!(handle.release(&fence(&second).unwrap()), Ok(false));
 }
 
@@ -125,6 +124,6 @@ fn an_owner_that_ends_answers_what_waits_and_takes_nothing_more() {
     drop(owner);
     done(waiting.recv().unwrap());
     assert_eq!(handle.submit(add(2), None), Err(SubmitError::Stopped));
-    assert_eq!(handle.due(0), Err(SubmitError::Stopped));
+    assert_eq!(handle.outbox(), Err(SubmitError::Stopped));
     assert_eq!(*handle.world(), shelf.folded());
 }

@@ -1,4 +1,5 @@
 mod batches;
+mod conflicts;
 mod crash;
 mod faults;
 mod latest;
@@ -95,24 +96,12 @@ impl Log for Shelf {
         self.with(|log| log.lease(owner, now, until, limit))
     }
 
-    fn renew(&mut self, fence: &Fence, until: Millis) -> Result<bool, LogError> {
-        self.with(|log| log.renew(fence, until))
-    }
-
     fn release(&mut self, fence: &Fence) -> Result<bool, LogError> {
         self.with(|log| log.release(fence))
     }
 
     fn holds(&self, fence: &Fence) -> Result<bool, LogError> {
         self.with(|log| log.holds(fence))
-    }
-
-    fn due(&self, now: Millis) -> Result<Vec<Due>, LogError> {
-        self.with(|log| log.due(now))
-    }
-
-    fn next_due(&self) -> Result<Option<Millis>, LogError> {
-        self.with(|log| log.next_due())
     }
 
     fn outbox(&self) -> Result<Vec<Pending>, LogError> {

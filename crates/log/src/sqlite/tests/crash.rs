@@ -53,12 +53,12 @@ fn the_log_of_a_killed_owner_is_free_at_once_and_whole() {
     let said = BufReader::new(owner.stdout.take().unwrap()).lines();
     assert!(said.map(Result::unwrap).any(|line| line.ends_with("holding")));
 
-    match SqliteLog::open(&folder.database(), &Owner::current()).map(drop) {
+    match SqliteLog::open(&folder.database(), &Holder::current()).map(drop) {
         Err(LogError::Held { holder: Some(holder) }) => assert_eq!(holder.pid, owner.id()),
         other => panic!("{other:?}"),
     }
     // Looking is allowed.
-    assert_eq!(commands(&SqliteLog::open_readonly(&folder.database()).unwrap()), ["c1", "c2", "c3"]);
+    assert_eq!(commands(&SqliteLog::open_for_reading(&folder.database()).unwrap()), ["c1", "c2", "c3"]);
 
     owner.kill().unwrap();
     owner.wait().unwrap();
@@ -69,7 +69,7 @@ fn the_log_of_a_killed_owner_is_free_at_once_and_whole() {
 #[test]
 fn holding_child() {
     let Some(folder) = child_folder(CHILD_FOLDER) else { return };
-    let mut log = SqliteLog::open(&folder.join("log.db"), &Owner::current()).unwrap();
+    let mut log = SqliteLog::open(&folder.join("log.db"), &Holder::current()).unwrap();
     numbered(&mut log, 1..=3);
     println!("holding");
     let _ = std::io::stdin().read_line(&mut String::new());
@@ -86,7 +86,7 @@ fn acknowledging_child() {
             drop(log.take());
         }
         let log = log.get_or_insert_with(|| {
-            SqliteLog::open_with(&folder.join("log.db"), &Owner::current(), settings).unwrap()
+            SqliteLog::open_with(&folder.join("log.db"), &Holder::current(), settings).unwrap()
         });
         step(log, n).unwrap();
         println!("acknowledged {n}");

@@ -169,7 +169,7 @@ impl Files {
 }
 
 fn read_all(folder: &Folder) -> Result<State, LogError> {
-    let mut log = SqliteLog::open(&folder.database(), &Owner::current())?;
+    let mut log = SqliteLog::open(&folder.database(), &Holder::current())?;
     let found = state(&log)?;
     // Whatever damage was not seen yet must not lead to a panic, nor to a wrong answer later.
     if log.append(&[entry("more", &[("task-1", "x")])]).is_ok() {

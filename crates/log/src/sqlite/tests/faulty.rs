@@ -159,7 +159,7 @@ fn settled_state(log: &mut SqliteLog) -> State {
 fn open(folder: &Folder) -> Result<SqliteLog, LogError> {
     register();
     let settings = Settings { vfs: Some(NAME), checkpoint_pages: 8 };
-    SqliteLog::open_with(&folder.database(), &Owner::current(), settings)
+    SqliteLog::open_with(&folder.database(), &Holder::current(), settings)
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -30,7 +30,7 @@ fn child_with_limited_files() {
     let mut full = 0;
     for round in 0..40 {
         let path = folder.join(format!("{round}.db"));
-        let mut log = SqliteLog::open(&path, &Owner::current()).unwrap();
+        let mut log = SqliteLog::open(&path, &Holder::current()).unwrap();
         let mut written = fill(&mut log, 3);
         // Not a multiple of the page size: the last page is cut at every place in turn.
         setrlimit(Resource::RLIMIT_FSIZE, 40_000 + round * 1_357, hard).unwrap();
@@ -66,7 +66,7 @@ fn a_disk_without_space_is_survived_until_there_is_space_again() {
 fn child_on_a_full_disk() {
     let Some(folder) = child_folder("ADJ_TEST_LOG_FOLDER") else { return };
     let (path, ballast) = (folder.join("log.db"), folder.join("ballast"));
-    let mut log = SqliteLog::open(&path, &Owner::current()).unwrap();
+    let mut log = SqliteLog::open(&path, &Holder::current()).unwrap();
     fs::write(&ballast, vec![0; 300_000]).unwrap();
     let mut written = fill(&mut log, usize::MAX);
     refuses_everything_and_keeps_all(&mut log, &written);
@@ -107,7 +107,7 @@ fn goes_on(mut log: SqliteLog, path: &Path, written: &mut Vec<String>) {
     written.extend(fill(&mut log, 10));
     assert_eq!(commands(&log), *written);
     drop(log);
-    let log = SqliteLog::open(path, &Owner::current()).unwrap();
+    let log = SqliteLog::open(path, &Holder::current()).unwrap();
     assert_eq!(commands(&log), *written);
     assert_eq!(log.version("task-1"), Ok(written.len() as u64));
 }

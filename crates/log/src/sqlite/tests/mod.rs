@@ -25,7 +25,7 @@ fn any_course_of_events_is_on_disk_what_it_is_in_memory() {
             let fence = conformance::fence(&effect, random.below(4));
             match random.below(9) {
                 0 => assert_eq!(disk.lease("r", now, now + 9, 2), memory.lease("r", now, now + 9, 2)),
-                1 => assert_eq!(disk.renew(&fence, now + 20), memory.renew(&fence, now + 20)),
+                1 => assert_eq!(disk.holds(&fence), memory.holds(&fence)),
                 2 => assert_eq!(disk.release(&fence), memory.release(&fence)),
                 3 => {
                     drop(disk);
@@ -36,8 +36,6 @@ fn any_course_of_events_is_on_disk_what_it_is_in_memory() {
                     assert_eq!(disk.append(&batch), memory.append(&batch), "seed {seed}");
                 }
             }
-            assert_eq!(disk.due(now), memory.due(now));
-            assert_eq!(disk.next_due(), memory.next_due());
             assert_eq!(script::state(&disk), script::state(&memory), "seed {seed}");
         }
         assert!(memory.head().seq > 20);
@@ -78,7 +76,7 @@ impl Random {
 #[test]
 fn a_second_owner_is_told_who_holds_the_log() {
     let folder = Folder::new();
-    let owner = Owner::current();
+    let owner = Holder::current();
     let log = SqliteLog::open(&folder.database(), &owner).unwrap();
     let second = SqliteLog::open(&folder.database(), &owner).map(drop);
     assert_eq!(second, Err(LogError::Held { holder: Some(owner.clone()) }));
@@ -89,11 +87,11 @@ fn a_second_owner_is_told_who_holds_the_log() {
 #[test]
 fn the_lock_of_a_dead_process_is_taken_over() {
     let folder = Folder::new();
-    let dead = Owner { pid: u32::MAX, started: 1, ..Owner::current() };
+    let dead = Holder { pid: u32::MAX, started: 1, ..Holder::current() };
     fs::write(Lock::path(&folder.database()), serde_json::to_string(&dead).unwrap()).unwrap();
-    let log = SqliteLog::open(&folder.database(), &Owner::current()).unwrap();
+    let log = SqliteLog::open(&folder.database(), &Holder::current()).unwrap();
     let recorded = fs::read_to_string(Lock::path(&folder.database())).unwrap();
-    assert_eq!(serde_json::from_str::<Owner>(&recorded).unwrap(), Owner::current());
+    assert_eq!(serde_json::from_str::<Holder>(&recorded).unwrap(), Holder::current());
     drop(log);
     assert_eq!(fs::read_to_string(Lock::path(&folder.database())).unwrap(), "");
 }
@@ -103,15 +101,16 @@ fn the_lock_of_a_dead_process_is_taken_over() {
 fn a_living_process_that_is_recorded_is_not_robbed() {
     let folder = Folder::new();
     let parent = std::os::unix::process::parent_id();
-    let living = Owner { pid: parent, started: ownership::started(parent).unwrap(), ..Owner::current() };
+    let living =
+        Holder { pid: parent, started: crate::holder::started(parent).unwrap(), ..Holder::current() };
     fs::write(Lock::path(&folder.database()), serde_json::to_string(&living).unwrap()).unwrap();
-    let opened = SqliteLog::open(&folder.database(), &Owner::current()).map(drop);
+    let opened = SqliteLog::open(&folder.database(), &Holder::current()).map(drop);
     assert_eq!(opened, Err(LogError::Held { holder: Some(living.clone()) }));
 
     // The same pid with another start time is another process.
-    let dead = Owner { started: living.started + 1, ..living };
+    let dead = Holder { started: living.started + 1, ..living };
     fs::write(Lock::path(&folder.database()), serde_json::to_string(&dead).unwrap()).unwrap();
-    SqliteLog::open(&folder.database(), &Owner::current()).unwrap();
+    SqliteLog::open(&folder.database(), &Holder::current()).unwrap();
 }
 
 #[test]
@@ -133,17 +132,16 @@ fn an_owner_whose_lock_was_deleted_cannot_write_over_its_successor() {
 #[test]
 fn a_log_can_be_read_while_another_owns_it() {
     let folder = Folder::new();
-    let missing = SqliteLog::open_readonly(&folder.database()).map(drop);
+    let missing = SqliteLog::open_for_reading(&folder.database()).map(drop);
     assert_eq!(missing, Err(LogError::Missing { path: folder.database(), acknowledged: None }));
 
     let mut log = folder.open();
     numbered(&mut log, 1..=3);
-    let mut reader = SqliteLog::open_readonly(&folder.database()).unwrap();
+    let mut reader = SqliteLog::open_for_reading(&folder.database()).unwrap();
     assert_eq!(everything(&reader), everything(&log));
     numbered(&mut log, 4..=5);
     assert_eq!(commands(&reader).len(), 5);
     assert_eq!(reader.head().seq, 3);
-    assert_eq!(reader.refresh().unwrap(), log.head());
 
     let entry = entry("c6", &[("task-1", "x")]);
     assert_eq!(reader.append(&[entry]), Err(LogError::ReadOnly));
@@ -157,9 +155,9 @@ fn a_log_can_be_read_while_another_owns_it() {
 fn a_slow_reader_holds_up_nobody() {
     let folder = Folder::new();
     let settings = Settings { checkpoint_pages: 8, ..Settings::default() };
-    let mut log = SqliteLog::open_with(&folder.database(), &Owner::current(), settings).unwrap();
+    let mut log = SqliteLog::open_with(&folder.database(), &Holder::current(), settings).unwrap();
     numbered(&mut log, 1..=3);
-    let reader = SqliteLog::open_readonly(&folder.database()).unwrap();
+    let reader = SqliteLog::open_for_reading(&folder.database()).unwrap();
     let mut seen = Vec::new();
     reader
         .scan(0, &mut |record| {
@@ -183,12 +181,12 @@ fn a_file_of_somebody_else_is_left_alone() {
     connection.execute_batch("CREATE TABLE albums (title TEXT)").unwrap();
     drop(connection);
     let before = fs::read(folder.database()).unwrap();
-    let opened = SqliteLog::open(&folder.database(), &Owner::current()).map(drop);
+    let opened = SqliteLog::open(&folder.database(), &Holder::current()).map(drop);
     assert!(matches!(opened, Err(LogError::Foreign { .. })), "{opened:?}");
     assert_eq!(fs::read(folder.database()).unwrap(), before);
 
     fs::write(folder.database(), "this is not a database, whatever its name says".repeat(100)).unwrap();
-    let opened = SqliteLog::open(&folder.database(), &Owner::current()).map(drop);
+    let opened = SqliteLog::open(&folder.database(), &Holder::current()).map(drop);
     assert!(matches!(opened, Err(LogError::Damaged { part: "database", .. })), "{opened:?}");
 }
 
@@ -198,12 +196,12 @@ fn a_log_of_a_newer_version_is_refused_with_the_version_it_needs() {
     drop(folder.open());
     folder.edit("INSERT INTO migrations VALUES (7, 'from the future')");
     let newer = Err(LogError::Newer { what: "schema", found: 7, known: 1 });
-    assert_eq!(SqliteLog::open(&folder.database(), &Owner::current()).map(drop), newer);
-    assert_eq!(SqliteLog::open_readonly(&folder.database()).map(drop), newer);
+    assert_eq!(SqliteLog::open(&folder.database(), &Holder::current()).map(drop), newer);
+    assert_eq!(SqliteLog::open_for_reading(&folder.database()).map(drop), newer);
 
     folder.edit("DELETE FROM migrations WHERE number = 7; UPDATE meta SET value = '2' WHERE key = 'format'");
     let newer = Err(LogError::Newer { what: "format", found: 2, known: 1 });
-    assert_eq!(SqliteLog::open(&folder.database(), &Owner::current()).map(drop), newer);
+    assert_eq!(SqliteLog::open(&folder.database(), &Holder::current()).map(drop), newer);
 }
 
 #[test]
@@ -230,7 +228,7 @@ fn a_failed_upgrade_leaves_the_file_as_it_was_and_is_redone() {
     assert!(matches!(edited, Err(LogError::Foreign { .. })), "{edited:?}");
     drop(connection);
     let newer = Err(LogError::Newer { what: "schema", found: 2, known: 1 });
-    assert_eq!(SqliteLog::open(&folder.database(), &Owner::current()).map(drop), newer);
+    assert_eq!(SqliteLog::open(&folder.database(), &Holder::current()).map(drop), newer);
 }
 
 #[test]
@@ -246,12 +244,12 @@ fn acknowledged_records_that_are_gone_are_noticed() {
 
     fs::write(folder.database(), &older).unwrap();
     let lost = Err(LogError::Lost { acknowledged: 5, found: 3 });
-    assert_eq!(SqliteLog::open(&folder.database(), &Owner::current()).map(drop), lost);
-    assert_eq!(SqliteLog::open_readonly(&folder.database()).map(drop), lost);
+    assert_eq!(SqliteLog::open(&folder.database(), &Holder::current()).map(drop), lost);
+    assert_eq!(SqliteLog::open_for_reading(&folder.database()).map(drop), lost);
 
     fs::remove_file(folder.database()).unwrap();
     let missing = LogError::Missing { path: folder.database(), acknowledged: Some(5) };
-    assert_eq!(SqliteLog::open(&folder.database(), &Owner::current()).map(drop), Err(missing));
+    assert_eq!(SqliteLog::open(&folder.database(), &Holder::current()).map(drop), Err(missing));
 
     // Whoever means it removes the mark.
     fs::write(folder.database(), &older).unwrap();
@@ -265,7 +263,7 @@ fn the_mark_of_another_log_is_noticed() {
     numbered(&mut folder.open(), 1..=3);
     numbered(&mut other.open(), 1..=3);
     fs::copy(Mark::path(&other.database()), Mark::path(&folder.database())).unwrap();
-    let opened = SqliteLog::open(&folder.database(), &Owner::current()).map(drop);
+    let opened = SqliteLog::open(&folder.database(), &Holder::current()).map(drop);
     assert!(matches!(opened, Err(LogError::Foreign { .. })), "{opened:?}");
 }
 
@@ -289,7 +287,7 @@ impl Specimen for OnDisk {
 
     fn reopen(&mut self) -> Result<(), LogError> {
         self.log = None;
-        self.log = Some(SqliteLog::open(&self.folder.database(), &Owner::current())?);
+        self.log = Some(SqliteLog::open(&self.folder.database(), &Holder::current())?);
         Ok(())
     }
 
@@ -347,7 +345,7 @@ impl Folder {
     }
 
     fn open(&self) -> SqliteLog {
-        SqliteLog::open(&self.database(), &Owner::current()).unwrap()
+        SqliteLog::open(&self.database(), &Holder::current()).unwrap()
     }
 
     /// What someone does with a database shell.

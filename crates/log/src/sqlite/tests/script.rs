@@ -23,7 +23,7 @@ pub(super) fn step(log: &mut dyn Log, n: usize) -> Result<(), LogError> {
         2 => log.lease("runner-1", 0, 10, 1).map(drop),
         3 => append(log, &[entry("c3", &[("task-3", &"long ".repeat(3_000))])]),
         4 => snapshot(log),
-        5 => log.renew(&fence("e1", 1), 30).map(|current| assert!(current)),
+        5 => append(log, &[entry("c5", &[("task-2", "x")])]),
         6 => append(log, &[fenced(finishing(entry("c6", &[("task-1", "f")]), &["e1"]), "e1", 1)]),
         7 => append(log, &(0..20).map(|i| entry("c7", &[(&format!("task-{i}"), "g")])).collect::<Vec<_>>()),
         8 => log.lease("runner-2", 0, 10, 9).map(drop),
