@@ -37,7 +37,6 @@ fn may(world: &World, actor: &Actor, permission: Permission<'_>) -> bool {
         Permission::Roles(roles) => roles.contains(&role),
         Permission::TaskRows => true,
         Permission::WorkerRows(kinds) => kinds.iter().all(|kind| sends(*kind)),
-        Permission::WorkerRowsBy(roles, kind) => sends(kind) && roles.contains(&role),
         Permission::RunRows(run, kind) => {
             let holder = world.run(run).map(|run| &run.holder);
             let own = matches!(holder, Some(Holder::Outside(owner)) if actor.is_agent(owner));

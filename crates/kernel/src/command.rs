@@ -5,10 +5,8 @@ mod asks;
 use crate::Millis;
 pub use crate::answers::ArchitectAnswer;
 use crate::choice::Choice;
-use crate::event::Event;
 pub use crate::happened::{Happened, RedBy, StepFailure, Usage};
 use crate::rooms::Seat;
-use crate::rules::Rule;
 use crate::specs::Story;
 use crate::words::Raise;
 pub use asks::Ask;
@@ -179,18 +177,6 @@ machines::wire_enum! {
         Heartbeat = "heartbeat",
         Disconnect = "disconnect",
     }
-}
-
-/// A decided command: everything that it changes, at once.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Commit {
-    pub events: Vec<Event>,
-    pub answer: Result<Reply, Refusal>,
-    /// The rules that were used and the rows that were taken, for whoever counts them.
-    pub rules: Vec<Rule>,
-    pub rows: Vec<(&'static str, usize)>,
-    /// The World after it.
-    pub world: crate::World,
 }
 
 /// What a caller is told.

@@ -5,6 +5,7 @@
 use crate::checks::{channel_of, plan_source};
 use crate::choice::Choice;
 use crate::command::*;
+use crate::commit::Commit;
 use crate::effect::{Effect, Timer};
 use crate::event::*;
 use crate::hash::fnv;
@@ -291,7 +292,7 @@ impl<'c> Draft<'c> {
             to: taken.to,
             input: event.clone(),
         });
-        rules::carry_out_turn(self, name, agent, (event, taken.to), effects)?;
+        rules::carry_out_turn(self, name, agent, event, effects)?;
         Ok(taken.to)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::World;
 use crate::command::*;
+use crate::commit::Commit;
 use crate::dispatch::dispatch;
 use crate::draft::Draft;
 use crate::event::*;

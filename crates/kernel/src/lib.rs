@@ -16,6 +16,7 @@ pub mod budget;
 mod checks;
 pub mod choice;
 pub mod command;
+mod commit;
 pub mod config;
 pub mod decisions;
 mod dispatch;
@@ -43,7 +44,8 @@ pub mod why;
 pub mod words;
 pub mod world;
 
-pub use command::{Actor, Answer, Ask, Command, Commit, Happened, Outcome, Refusal, Reply};
+pub use command::{Actor, Answer, Ask, Command, Happened, Outcome, Refusal, Reply};
+pub use commit::Commit;
 pub use config::Config;
 pub use effect::{Effect, Timer};
 pub use event::Event;

@@ -1294,6 +1294,53 @@ impl Task {
 }
 
 impl World {
+    pub fn channel(&self, name: &ChannelName) -> Option<&Channel> {
+        self.channels.get(name).map(Arc::as_ref)
+    }
+
+    pub fn seated(&self, seat: &Seat) -> Option<&Seated> {
+        self.seats.get(seat).map(Arc::as_ref)
+    }
+
+    /// Whether Adjutant starts the agent's program itself, when its turn comes.
+    pub fn is_hosted(&self, agent: &AgentName) -> bool {
+        self.config.agents.contains_key(agent) && !self.agents.contains_key(agent)
+    }
+
+    /// The room in which a task is reviewed.
+    pub fn room_of(&self, task: &TaskId) -> Option<(&ChannelName, &Channel)> {
+        let open = self.channels.iter().map(|(name, channel)| (name, channel.as_ref()));
+        open.into_iter()
+            .find(|(_, channel)| !channel.is_closed() && channel.about.task.as_ref() == Some(task))
+    }
+}
+
+impl World {
+    /// Who tries the service alone now.
+    pub fn probing(&self, service: &ServiceName) -> Option<&Probe> {
+        let probe = self.health.get(service)?.probe.as_ref()?;
+        let tries = match probe {
+            // One that waits for an answer before its next step tries nothing.
+            Probe::Run(run) => self.run(run).is_some_and(|run| {
+                run.is_live() && (run.step.is_some() || self.open_question(&run.id).is_none())
+            }),
+            Probe::Seat(seat) => self.seated(seat).is_some_and(|seated| seated.reply.is_some()),
+            Probe::Next => false,
+        };
+        tries.then_some(probe)
+    }
+
+    /// Whether something new can begin with the service: it is there, and nobody tries it first; or this is who does.
+    pub fn may_begin(&self, service: &ServiceName, seat: Option<&Seat>) -> bool {
+        let Some(health) = self.health.get(service) else { return true };
+        let goes_first =
+            |probe: &Probe| matches!((probe, seat), (Probe::Seat(first), Some(seat)) if first == seat);
+        let is_first = health.probe.as_ref().is_some_and(goes_first);
+        is_first || (health.healthy && self.probing(service).is_none())
+    }
+}
+
+impl World {
     /// Nothing will happen to the run any more: whoever goes on with its task begins another one.
     pub fn is_over_for_good(&self, run: &Run) -> bool {
         !run.is_open() && !run.is_suspended()

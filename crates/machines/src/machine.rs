@@ -455,8 +455,8 @@ fn run_row<M: Machine>(
 ) {
     machine.enter(row.to);
     for (place, action) in row.actions.iter().enumerate() {
-        if !sabotage::leaves_out(M::NAME, number, place) {
-            machine.perform(*action, row.from, event, effects);
+        if let Some(action) = sabotage::performed(M::NAME, number, place, *action) {
+            machine.perform(action, row.from, event, effects);
         }
     }
 }
@@ -508,11 +508,15 @@ fn refuse<M: Machine>(machine: &M, event: &M::Event, by: Option<Caller>) -> Refu
 /// One cell of a table, changed for as long as a test runs: whoever prints a table that nobody would miss a cell of prints
 /// something that does not run. Nothing of it is in a program that is not built for tests.
 pub mod sabotage {
+    use crate::wire::Wire;
+
     /// What is changed of a row.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Change {
         /// The action at this place is left out.
         LeaveOut(usize),
+        /// Another action stands at this place: the one at `with` in the list of the machine's actions.
+        Replace { place: usize, with: usize },
         /// Anyone may use the row.
         LetAll,
     }
@@ -537,20 +541,26 @@ pub mod sabotage {
     }
 
     #[cfg(feature = "sabotage")]
-    fn is_changed(machine: &'static str, row: usize, change: Change) -> bool {
-        CHANGED.get() == Some((machine, row, change))
+    fn change_of(machine: &'static str, row: usize) -> Option<Change> {
+        let (changed, number, change) = CHANGED.get()?;
+        (changed == machine && number == row).then_some(change)
     }
 
     #[cfg(not(feature = "sabotage"))]
-    fn is_changed(_: &'static str, _: usize, _: Change) -> bool {
-        false
+    fn change_of(_: &'static str, _: usize) -> Option<Change> {
+        None
     }
 
-    pub(super) fn leaves_out(machine: &'static str, row: usize, action: usize) -> bool {
-        is_changed(machine, row, Change::LeaveOut(action))
+    /// The action that is performed where the row has `action`.
+    pub(super) fn performed<A: Wire>(machine: &'static str, row: usize, at: usize, action: A) -> Option<A> {
+        match change_of(machine, row) {
+            Some(Change::LeaveOut(place)) if place == at => None,
+            Some(Change::Replace { place, with }) if place == at => A::ALL.get(with).copied(),
+            Some(Change::LeaveOut(_) | Change::Replace { .. } | Change::LetAll) | None => Some(action),
+        }
     }
 
     pub(super) fn lets_all(machine: &'static str, row: usize) -> bool {
-        is_changed(machine, row, Change::LetAll)
+        change_of(machine, row) == Some(Change::LetAll)
     }
 }

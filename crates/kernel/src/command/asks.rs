@@ -23,8 +23,6 @@ pub(crate) enum Permission<'a> {
     TaskRows,
     /// Whoever some row of the worker's table takes each of these events from.
     WorkerRows(&'static [worker::Kind]),
-    /// The same, and of these roles only.
-    WorkerRowsBy(&'static [Role], worker::Kind),
     /// The rows of the run's table: it is the sender's own if it reports it from outside.
     RunRows(&'a RunId, run::Kind),
     /// The rows of the turn's table: it is the agent's own.
@@ -133,7 +131,7 @@ macro_rules! asks {
 
 use Permission::{
     AgentOfArchitect, AgentOfRun, ArchitectRows, Roles, RunRows, TaskRows, ThisAgent, ThisAgentOr, TurnRows,
-    WhoAsked, WorkerRows, WorkerRowsBy,
+    WhoAsked, WorkerRows,
 };
 use Scope::{OneTask, Project};
 use Subject::{Architect, Channel, NoAgent, OneRun, Proposal, Request, TaskState, TaskText, WholeAgent};
@@ -259,9 +257,8 @@ asks! {
         who: WorkerRows(&[worker::Kind::Cleanup]), to: "clean up after a worker",
         about: NoAgent, scope: Project, page: "Workers",
     }
-    /// A rule retires idle workers; removing one that a person sees is a person's.
     Clean { worker: WorkerName } => {
-        who: WorkerRowsBy(HUMAN, worker::Kind::Clean), to: "remove a worker",
+        who: WorkerRows(&[worker::Kind::Clean]), to: "remove a worker",
         about: NoAgent, scope: Project, page: "Workers",
     }
     /// What recovery found of a worker when the owner started.

@@ -21,7 +21,9 @@ use crate::checks::channel_of;
 use crate::command::{Actor, Refusal};
 use crate::draft::{Draft, Ruled};
 use crate::effect::{Effect, Timer};
-use crate::event::{ArchitectAsked, ArchitectWork, ChannelSaid, RingChanged, SaidKind, TurnHeld};
+use crate::event::{
+    ArchitectAsked, ArchitectWork, ChannelSaid, MemberRests, RingChanged, SaidKind, TurnHeld,
+};
 use crate::session::Session;
 use crate::words::CommentKind;
 use crate::world::Holder;
@@ -38,7 +40,7 @@ pub(crate) fn carry_out_worker(
         let Some(id) = task else { continue };
         match effect {
             worker::Effect::MakeTree { task } => ask_tree(d, name, &task)?,
-            worker::Effect::FirstPrompt | worker::Effect::NextStep => wake(d, id)?,
+            worker::Effect::NextStep => wake(d, id)?,
             worker::Effect::BackOff { seconds } => {
                 let due = d.at() + step::seconds(seconds);
                 d.set_timer(Timer::Backoff { worker: name.clone() }, due);
@@ -206,22 +208,15 @@ fn loop_summary(d: &Draft, id: &TaskId, by: &Actor, review_cycles: u32, last: &s
     )
 }
 
-/// What an agent's place in a channel asks for. `event` is what moved it there, and `to` where it stands now.
+/// What an agent's place in a channel asks for. `event` is what moved it there.
 pub(crate) fn carry_out_turn(
     d: &mut Draft,
     channel: &ChannelName,
     agent: &AgentName,
-    (event, to): (&turn::Event, turn::State),
+    event: &turn::Event,
     asked: Vec<turn::Effect>,
 ) -> Ruled {
     let timer = Timer::Turn { channel: channel.clone(), agent: agent.clone() };
-    let mut lost = false;
-    if let turn::Event::TurnComplete { .. } = event {
-        rooms::turn_completed(d, channel, agent, to);
-    }
-    if to == turn::State::Waiting {
-        rooms::turn_paused(d, channel, agent, matches!(event, turn::Event::Interrupt { .. }));
-    }
     for effect in asked {
         let (channel, agent, at) = (channel.clone(), agent.clone(), d.at());
         match effect {
@@ -229,10 +224,7 @@ pub(crate) fn carry_out_turn(
                 d.emit(RingChanged { channel: channel.clone(), agent, joined: true });
                 rooms::grant_next(d, &channel)?;
             }
-            turn::Effect::LeaveQueue => {
-                d.emit(RingChanged { channel, agent, joined: false });
-                lost = to == turn::State::Offline;
-            }
+            turn::Effect::LeaveQueue => d.emit(RingChanged { channel, agent, joined: false }),
             turn::Effect::SetCurrent => d.emit(TurnHeld { channel, agent: Some(agent), late: false }),
             turn::Effect::FreeTurn => {
                 let late = rooms::is_excused(d, &channel, &agent, event);
@@ -257,19 +249,21 @@ pub(crate) fn carry_out_turn(
                     turn::Notice::TimedOut | turn::Notice::Forfeited => config.announce_timeouts,
                     turn::Notice::Disconnected | turn::Notice::NoAgents => config.announce_disconnects,
                 };
-                if wanted {
-                    let text = notice.name().replace("[Agent]", agent.as_str());
-                    d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Announcement, text });
+                match notice {
+                    _ if !wanted => {}
+                    turn::Notice::NoAgents => rooms::announce_nobody(d, &channel),
+                    turn::Notice::TimedOut | turn::Notice::Forfeited | turn::Notice::Disconnected => {
+                        let text = notice.name().replace("[Agent]", agent.as_str());
+                        d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Announcement, text });
+                    }
                 }
             }
+            turn::Effect::ConsumeMessages => rooms::consume(d, &channel, &agent),
+            turn::Effect::Rest => d.emit(MemberRests { channel, agent }),
+            turn::Effect::StopSilenceTimer => d.clear_timer(&Timer::Silence { channel }),
+            turn::Effect::StopReply => rooms::stop_reply(d, &channel, &agent),
+            turn::Effect::ContinueReply => rooms::go_on(d, &channel, &agent)?,
         }
-    }
-    if lost && channel_of(&d.world, channel)?.config.announce_disconnects {
-        rooms::announce_nobody(d, channel);
-    }
-    // The same turn goes on.
-    if matches!(event, turn::Event::WaitResolved { .. } | turn::Event::HumanOverride { .. }) {
-        rooms::go_on(d, channel, agent)?;
     }
     Ok(())
 }

@@ -24,8 +24,8 @@ use crate::decisions::{self, Word};
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::{Say, StepMessage, Timer};
 use crate::event::{
-    ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberRests, MemberSkipped,
-    MessageHeard, MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
+    ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberSkipped, MessageHeard,
+    MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
 };
 use crate::rooms::{About, Channel, MEMBERS_MAX, OwnTimes, ROOMS_MAX, Seat, TurnEnd};
 use crate::session::Session;
@@ -791,24 +791,18 @@ pub(super) fn turn_freed(d: &mut Draft, name: &ChannelName, agent: &AgentName, e
     }
 }
 
-/// The turn ended well: what the agent was given in it is dealt with.
-pub(super) fn turn_completed(d: &mut Draft, name: &ChannelName, agent: &AgentName, to: turn::State) {
+/// What the agent was given in its turn is dealt with.
+pub(super) fn consume(d: &mut Draft, name: &ChannelName, agent: &AgentName) {
     let heard = d.world.channel(name).map(|channel| (channel.heard_through(agent), channel.consumed(agent)));
     if let Some((through, _)) = heard.filter(|(through, consumed)| through > consumed) {
         let (channel, agent) = (name.clone(), agent.clone());
         d.emit(ReceiptsMoved { channel, agent, delivered: Some(through), consumed: Some(through) });
     }
-    if to == turn::State::Idle {
-        d.emit(MemberRests { channel: name.clone(), agent: agent.clone() });
-    }
 }
 
-/// The program of an agent that pauses its turn for a person is interrupted; one that asked to wait ends by itself.
-pub(super) fn turn_paused(d: &mut Draft, name: &ChannelName, agent: &AgentName, interrupted: bool) {
-    d.clear_timer(&Timer::Silence { channel: name.clone() });
-    if interrupted {
-        sessions::quit(d, &Session::Seat(seat_of(name, agent)), false);
-    }
+/// The program of an agent whose turn a person interrupts is ended; one that asked to wait ends by itself.
+pub(super) fn stop_reply(d: &mut Draft, name: &ChannelName, agent: &AgentName) {
+    sessions::quit(d, &Session::Seat(seat_of(name, agent)), false);
 }
 
 fn expect_silence(d: &mut Draft, name: &ChannelName) {

@@ -9,7 +9,7 @@ use crate::config::Role;
 use crate::diff::diff;
 use crate::words::RequestKind;
 use machines::machine::sabotage::{self, Change};
-use machines::names::{AgentName, ApprovalId, ChannelName, RunId};
+use machines::names::{AgentName, ApprovalId, ChannelName, RunId, TaskId, WorkerName};
 use machines::suspended::Wrapped;
 use machines::task::{Payload, Status};
 use machines::{Machine, Wire, architect, run, task, turn, worker as workers};
@@ -148,6 +148,33 @@ fn moves() -> Vec<Line> {
     lines
 }
 
+/// Everything that can be asked of a worker, by the event that it sends.
+pub(super) fn worker_asks(name: &WorkerName, task: Option<&TaskId>) -> Vec<(workers::Kind, Ask)> {
+    let worker = || name.clone();
+    let recover = Ask::Recover {
+        worker: worker(),
+        tree: workers::Tree::Clean,
+        step_under_way: true,
+        said_done: false,
+        resumable: true,
+    };
+    let assign = task.cloned().map(|task| Ask::Assign { worker: worker(), task, clarification: None });
+    let assign = assign.map(|ask| (workers::Kind::Assign, ask));
+    let asks = [
+        (workers::Kind::Kill, Ask::Kill { worker: worker() }),
+        (workers::Kind::Retry, Ask::Retry { worker: worker() }),
+        (workers::Kind::Cleanup, Ask::Cleanup { worker: worker(), force: true }),
+        (workers::Kind::Clean, Ask::Clean { worker: worker() }),
+        (workers::Kind::Recover, recover),
+    ];
+    asks.into_iter().chain(assign).collect()
+}
+
+/// The Worlds of all lines of the page.
+pub(super) fn worlds() -> Vec<crate::World> {
+    lines().iter().map(|line| (line.scene)().0.world).collect()
+}
+
 fn of_workers() -> Vec<Line> {
     let at_work = || check(Table::new(config()), "ticket t1\n fleet 1\n tree\n turn");
     let stuck = || {
@@ -191,31 +218,39 @@ fn outside(events: &[run::Event]) -> Table {
     table
 }
 
+fn run_step(turn: u32) -> run::Event {
+    run::Event::Step { turn, tool_calls: Vec::new(), output: None, usage: None, marks: Vec::new() }
+}
+
+/// What is said of a run beside its steps: start, pause, resume, error, complete and abort.
+fn steering() -> [run::Event; 6] {
+    let error = run::AppError { code: "E".into(), message: "no".to_owned(), status: 500, details: None };
+    [
+        run::Event::Start { task_id: "t1".into(), prompt: "go".to_owned(), options: None },
+        run::Event::Pause { reason: run::PauseReason::UserInput, context: None },
+        run::Event::Resume { feedback: None, input: None, max_turns: None },
+        run::Event::Error { error, recoverable: true },
+        run::Event::Complete { result: "built".to_owned(), diff: None, turn_count: 1 },
+        run::Event::Abort { reason: "enough".to_owned() },
+    ]
+}
+
+/// One event of each kind that a run takes.
+pub(super) fn run_events() -> Vec<run::Event> {
+    steering().into_iter().chain([run_step(1)]).collect()
+}
+
 fn of_runs() -> Vec<Line> {
-    let step = |turn| run::Event::Step {
-        turn,
-        tool_calls: Vec::new(),
-        output: None,
-        usage: None,
-        marks: Vec::new(),
-    };
-    let pause = || run::Event::Pause { reason: run::PauseReason::UserInput, context: None };
-    let complete = || run::Event::Complete { result: "built".to_owned(), diff: None, turn_count: 1 };
-    let start = || run::Event::Start { task_id: "t1".into(), prompt: "go".to_owned(), options: None };
-    let error = || {
-        let error = run::AppError { code: "E".into(), message: "no".to_owned(), status: 500, details: None };
-        run::Event::Error { error, recoverable: true }
-    };
-    let resume = || run::Event::Resume { feedback: None, input: None, max_turns: None };
-    let abort = || run::Event::Abort { reason: "enough".to_owned() };
+    let [start, pause, resume, error, complete, abort] = steering();
+    let step = run_step;
     let cases: Vec<(Vec<run::Event>, run::Event)> = vec![
-        (vec![step(1), complete()], start()),
+        (vec![step(1), complete.clone()], start),
         (vec![step(1)], step(2)),
-        (vec![step(1)], pause()),
-        (vec![step(1), pause()], resume()),
-        (vec![step(1)], error()),
-        (vec![step(1)], complete()),
-        (vec![step(1)], abort()),
+        (vec![step(1)], pause.clone()),
+        (vec![step(1), pause], resume),
+        (vec![step(1)], error),
+        (vec![step(1)], complete),
+        (vec![step(1)], abort),
     ];
     let mut lines = vec![line("open a run", || {
         let open = Ask::OpenRun { task: task("t1"), prompt: "do it".to_owned(), options: None };
@@ -260,40 +295,63 @@ fn of_work() -> Vec<Line> {
     ]
 }
 
+/// One event of each kind that an agent's place in a channel takes.
+pub(super) fn turn_events() -> Vec<turn::Event> {
+    let events = [
+        json!({"type": "agent_starts"}),
+        json!({"type": "agent_stops"}),
+        json!({"type": "assigned_to_channel"}),
+        json!({"type": "turn_granted", "at": 1, "timeoutSeconds": 9}),
+        json!({"type": "TURN_COMPLETE", "alone": true}),
+        json!({"type": "timeout"}),
+        json!({"type": "wait_requested", "at": 1, "waitSeconds": 9}),
+        json!({"type": "wait_resolved", "at": 2}),
+        json!({"type": "wait_timeout"}),
+        json!({"type": "human_override", "at": 2, "to": "ACTIVE"}),
+        json!({"type": "interrupt", "at": 1, "waitSeconds": 9, "mode": "interrupt"}),
+        json!({"type": "removed_from_channel"}),
+        json!({"type": "disconnects"}),
+    ];
+    events.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect()
+}
+
+/// One event of each kind that the architect takes.
+pub(super) fn architect_events() -> Vec<architect::Event> {
+    let event = |kind: &architect::Kind| match kind {
+        architect::Kind::RequestArrived => json!({"type": "request", "id": "r-1", "request": "question"}),
+        architect::Kind::SetupFailed => json!({"type": "setup_failed", "reason": "no"}),
+        architect::Kind::Abandon => json!({"type": "abandon", "reason": "no"}),
+        kind => json!({"type": kind.name()}),
+    };
+    architect::Kind::ALL.iter().map(|kind| serde_json::from_value(event(kind)).unwrap()).collect()
+}
+
 fn of_rooms() -> Vec<Line> {
     let room = || ChannelName::new("room").unwrap();
     let mut lines = Vec::new();
     // Each event where its row is: what led there was the system's doing.
-    let (starts, assigned) = (json!({"type": "agent_starts"}), json!({"type": "assigned_to_channel"}));
-    let wait = json!({"type": "wait_requested", "at": 1, "waitSeconds": 9});
-    let cases = vec![
-        (vec![], starts.clone()),
-        (vec![starts.clone()], json!({"type": "agent_stops"})),
-        (vec![starts.clone()], assigned.clone()),
-        (
-            vec![starts.clone(), assigned.clone()],
-            json!({"type": "turn_granted", "at": 1, "timeoutSeconds": 9}),
-        ),
-        (vec![starts.clone(), assigned.clone()], json!({"type": "TURN_COMPLETE", "alone": true})),
-        (vec![starts.clone(), assigned.clone()], json!({"type": "timeout"})),
-        (vec![starts.clone(), assigned.clone()], wait.clone()),
-        (vec![starts.clone(), assigned.clone(), wait.clone()], json!({"type": "wait_resolved", "at": 2})),
-        (vec![starts.clone(), assigned.clone(), wait.clone()], json!({"type": "wait_timeout"})),
-        (
-            vec![starts.clone(), assigned.clone(), wait],
-            json!({"type": "human_override", "at": 2, "to": "ACTIVE"}),
-        ),
-        (
-            vec![starts.clone(), assigned.clone()],
-            json!({"type": "interrupt", "at": 1, "waitSeconds": 9, "mode": "interrupt"}),
-        ),
-        (vec![starts.clone(), assigned.clone()], json!({"type": "removed_from_channel"})),
-        (vec![starts, assigned], json!({"type": "disconnects"})),
-    ];
-    for (before, event) in cases {
-        let event: turn::Event = serde_json::from_value(event).unwrap();
-        let before: Vec<turn::Event> =
-            before.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
+    let in_ring = || vec![turn::Event::AgentStarts, turn::Event::Assigned];
+    for event in turn_events() {
+        let wait = turn::Event::WaitRequested {
+            at: 1,
+            wait_seconds: 9,
+            because: turn::WaitReason::Requested,
+            note: None,
+        };
+        let before = match turn::Turn::kind(&event) {
+            turn::Kind::AgentStarts => Vec::new(),
+            turn::Kind::AgentStops | turn::Kind::Assigned => vec![turn::Event::AgentStarts],
+            turn::Kind::WaitResolved | turn::Kind::WaitTimeout | turn::Kind::HumanOverride => {
+                in_ring().into_iter().chain([wait]).collect()
+            }
+            turn::Kind::TurnGranted
+            | turn::Kind::TurnComplete
+            | turn::Kind::Timeout
+            | turn::Kind::WaitRequested
+            | turn::Kind::Interrupt
+            | turn::Kind::RemovedFromChannel
+            | turn::Kind::Disconnects => in_ring(),
+        };
         lines.push(line(turn::Turn::kind(&event).name(), move || {
             let mut table = Table::new(config());
             table
@@ -353,14 +411,8 @@ fn of_rooms() -> Vec<Line> {
             (table, ask)
         }));
     }
-    for kind in architect::Kind::ALL {
-        let event = match *kind {
-            architect::Kind::RequestArrived => json!({"type": "request", "id": "r-1", "request": "question"}),
-            architect::Kind::SetupFailed => json!({"type": "setup_failed", "reason": "no"}),
-            architect::Kind::Abandon => json!({"type": "abandon", "reason": "no"}),
-            kind => json!({"type": kind.name()}),
-        };
-        let event: architect::Event = serde_json::from_value(event).unwrap();
+    for event in architect_events() {
+        let kind = architect::Architect::kind(&event);
         lines.push(line(format!("architect {}", kind.name()), move || {
             (Table::new(config()), Ask::ArchitectEvent { event: Wrapped::Inner(event.clone()) })
         }));

@@ -4,7 +4,7 @@ use super::table::*;
 use crate::command::*;
 use crate::effect::{StepMessage, StepStart};
 use crate::words::StepEnding;
-use crate::{Actor, Effect, Event};
+use crate::{Actor, Commit, Effect, Event};
 use machines::names::{AgentName, ChannelName};
 use machines::suspended::Wrapped;
 use machines::turn;

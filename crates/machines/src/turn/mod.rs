@@ -21,26 +21,26 @@ const OWN_OR_PEOPLE: &[Who] = &[Who::Own, Who::Any(Role::Human), Who::Any(Role::
 
 #[rustfmt::skip]
 const TABLE: &[Row<Turn>] = &[
-    //  from     event               guards            actions                                                   to       who
-    row(Offline, AgentStarts,        &[],              &[],                                                      Idle,    OWN_OR_PEOPLE),
-    row(Idle,    Assigned,           &[],              &[JoinQueue],                                             Queued,  HUMAN_OR_SYSTEM),
-    row(Idle,    AgentStops,         &[],              &[],                                                      Offline, OWN_OR_PEOPLE),
-    row(Queued,  TurnGranted,        &[],              &[SetCurrent, SetTimeout, NotifyAgent],                   Active,  SYSTEM),
-    row(Queued,  RemovedFromChannel, &[],              &[LeaveQueue],                                            Idle,    HUMAN_OR_SYSTEM),
-    row(Queued,  Disconnects,        &[],              &[LeaveQueue, LogLoss],                                   Offline, OWN_OR_SYSTEM),
-    row(Active,  TurnComplete,       &[NotAlone],      &[EndTurn, GrantNext],                                    Queued,  OWN_OR_PEOPLE),
-    row(Active,  TurnComplete,       &[Alone],         &[EndTurn, LeaveQueue],                                   Idle,    OWN_OR_PEOPLE),
-    row(Active,  Timeout,            &[],              &[EndTurn, LogTimeout, AnnounceTimeout, GrantNext],       Queued,  SYSTEM),
-    row(Active,  WaitRequested,      &[],              &[PauseTurn, SetWaitTimeout],                             Waiting, OWN_OR_PEOPLE),
-    row(Active,  RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                        Idle,    HUMAN_OR_SYSTEM),
-    row(Active,  Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, AnnounceLoss, GrantNext], Offline, OWN_OR_SYSTEM),
-    row(Active,  Interrupt,          &[InterruptMode], &[PauseTurn, SetWaitTimeout],                             Waiting, HUMAN_OR_SYSTEM),
-    row(Waiting, WaitResolved,       &[],              &[ResumeTurn],                                            Active,  OWN_OR_PEOPLE),
-    row(Waiting, WaitTimeout,        &[],              &[EndTurn, AnnounceForfeit, GrantNext],                   Queued,  SYSTEM),
-    row(Waiting, HumanOverride,      &[ToActive],      &[ResumeTurn],                                            Active,  HUMAN),
-    row(Waiting, HumanOverride,      &[ToQueued],      &[EndTurn, GrantNext],                                    Queued,  HUMAN),
-    row(Waiting, RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                        Idle,    HUMAN_OR_SYSTEM),
-    row(Waiting, Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, GrantNext],               Offline, OWN_OR_SYSTEM),
+    //  from     event               guards            actions                                                                   to       who
+    row(Offline, AgentStarts,        &[],              &[],                                                                      Idle,    OWN_OR_PEOPLE),
+    row(Idle,    Assigned,           &[],              &[JoinQueue],                                                             Queued,  HUMAN_OR_SYSTEM),
+    row(Idle,    AgentStops,         &[],              &[],                                                                      Offline, OWN_OR_PEOPLE),
+    row(Queued,  TurnGranted,        &[],              &[SetCurrent, SetTimeout, NotifyAgent],                                   Active,  SYSTEM),
+    row(Queued,  RemovedFromChannel, &[],              &[LeaveQueue],                                                            Idle,    HUMAN_OR_SYSTEM),
+    row(Queued,  Disconnects,        &[],              &[LeaveQueue, LogLoss, AnnounceNobody],                                   Offline, OWN_OR_SYSTEM),
+    row(Active,  TurnComplete,       &[NotAlone],      &[ConsumeMessages, EndTurn, GrantNext],                                   Queued,  OWN_OR_PEOPLE),
+    row(Active,  TurnComplete,       &[Alone],         &[ConsumeMessages, Rest, EndTurn, LeaveQueue],                            Idle,    OWN_OR_PEOPLE),
+    row(Active,  Timeout,            &[],              &[EndTurn, LogTimeout, AnnounceTimeout, GrantNext],                       Queued,  SYSTEM),
+    row(Active,  WaitRequested,      &[],              &[StopSilenceTimer, PauseTurn, SetWaitTimeout],                           Waiting, OWN_OR_PEOPLE),
+    row(Active,  RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                                        Idle,    HUMAN_OR_SYSTEM),
+    row(Active,  Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, AnnounceLoss, GrantNext, AnnounceNobody], Offline, OWN_OR_SYSTEM),
+    row(Active,  Interrupt,          &[InterruptMode], &[StopSilenceTimer, StopReply, PauseTurn, SetWaitTimeout],                Waiting, HUMAN_OR_SYSTEM),
+    row(Waiting, WaitResolved,       &[],              &[ResumeTurn, ContinueReply],                                             Active,  OWN_OR_PEOPLE),
+    row(Waiting, WaitTimeout,        &[],              &[EndTurn, AnnounceForfeit, GrantNext],                                   Queued,  SYSTEM),
+    row(Waiting, HumanOverride,      &[ToActive],      &[ResumeTurn, ContinueReply],                                             Active,  HUMAN),
+    row(Waiting, HumanOverride,      &[ToQueued],      &[EndTurn, GrantNext],                                                    Queued,  HUMAN),
+    row(Waiting, RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                                        Idle,    HUMAN_OR_SYSTEM),
+    row(Waiting, Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, GrantNext, AnnounceNobody],               Offline, OWN_OR_SYSTEM),
 ];
 
 crate::wire_enum! {
@@ -107,6 +107,17 @@ crate::wire_enum! {
         AnnounceTimeout = "announceTimeout",
         AnnounceForfeit = "announceForfeit",
         AnnounceLoss = "announceLoss",
+        /// The channel is told if no agent is left in it.
+        AnnounceNobody = "announceNobody",
+        /// What the agent was given in its turn is dealt with.
+        ConsumeMessages = "consumeMessages",
+        /// It is not asked again before the next message.
+        Rest = "rest",
+        StopSilenceTimer = "stopSilenceTimer",
+        /// What the agent is saying is ended.
+        StopReply = "stopReply",
+        /// The same turn goes on with another reply.
+        ContinueReply = "continueReply",
     }
 }
 
@@ -282,6 +293,11 @@ pub enum Effect {
     Announce {
         notice: Notice,
     },
+    ConsumeMessages,
+    Rest,
+    StopSilenceTimer,
+    StopReply,
+    ContinueReply,
 }
 
 crate::wire_enum! {
@@ -460,6 +476,12 @@ impl Machine for Turn {
             AnnounceTimeout => effects.push(Effect::Announce { notice: Notice::TimedOut }),
             AnnounceForfeit => effects.push(Effect::Announce { notice: Notice::Forfeited }),
             AnnounceLoss => effects.push(Effect::Announce { notice: Notice::Disconnected }),
+            AnnounceNobody => effects.push(Effect::Announce { notice: Notice::NoAgents }),
+            ConsumeMessages => effects.push(Effect::ConsumeMessages),
+            Rest => effects.push(Effect::Rest),
+            StopSilenceTimer => effects.push(Effect::StopSilenceTimer),
+            StopReply => effects.push(Effect::StopReply),
+            ContinueReply => effects.push(Effect::ContinueReply),
         }
     }
 

@@ -85,7 +85,7 @@ fn an_agent_comes_and_goes_without_a_turn() {
          stops -> OFFLINE []
          starts -> IDLE []
          assigned -> QUEUED [joinQueue]
-         disconnects -> OFFLINE [leaveQueue, log agent lost]
+         disconnects -> OFFLINE [leaveQueue, log agent lost, announce ⚠️ No agents available in this channel]
          starts -> IDLE []",
     );
 }
@@ -96,9 +96,9 @@ fn a_turn_that_ends_is_passed_on_or_rests() {
     check_queued(
         "TURN_COMPLETE alone -> refused NOT_ALLOWED, allowed [removed_from_channel, turn_granted, disconnects]
          granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         TURN_COMPLETE among-others -> QUEUED [stopTimers, freeTurn, grantNext]
+         TURN_COMPLETE among-others -> QUEUED [consumeMessages, stopTimers, freeTurn, grantNext]
          granted 100 for 60 -> ACTIVE [setCurrent, startTimer 160000, notifyAgent]
-         TURN_COMPLETE alone -> IDLE [stopTimers, freeTurn, leaveQueue]
+         TURN_COMPLETE alone -> IDLE [consumeMessages, rest, stopTimers, freeTurn, leaveQueue]
          assigned -> QUEUED [joinQueue]",
     );
 }
@@ -118,10 +118,10 @@ fn a_turn_that_times_out_is_announced_and_keeps_its_place() {
 fn a_wait_keeps_the_turn_and_the_time_that_it_had_left() {
     check_queued(
         "granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         wait 20 for 300 -> WAITING [stopTimers, startTimer 320000]
+         wait 20 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 320000]
          TURN_COMPLETE among-others -> refused NOT_ALLOWED, allowed [removed_from_channel, wait_resolved, wait_timeout, human_override, disconnects]
-         resolved 100 -> ACTIVE [stopTimers, startTimer 140000]
-         wait 130 for 300 -> WAITING [stopTimers, startTimer 430000]
+         resolved 100 -> ACTIVE [stopTimers, startTimer 140000, continueReply]
+         wait 130 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 430000]
          wait_timeout -> QUEUED [stopTimers, freeTurn, announce ⏱️ [Agent] waited too long and lost its turn, grantNext]",
     );
 }
@@ -131,10 +131,10 @@ fn a_person_gives_the_turn_back_or_takes_it_away() {
     check_queued(
         "granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
          override 5 to QUEUED -> refused NOT_ALLOWED, allowed [removed_from_channel, TURN_COMPLETE, timeout, wait_requested, interrupt, disconnects]
-         wait 10 for 300 -> WAITING [stopTimers, startTimer 310000]
+         wait 10 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 310000]
          override 20 to IDLE -> refused INVALID_FIELD; to: an override leads to ACTIVE or QUEUED, allowed [removed_from_channel, wait_resolved, wait_timeout, human_override, disconnects]
-         override 20 to ACTIVE -> ACTIVE [stopTimers, startTimer 70000]
-         wait 30 for 300 -> WAITING [stopTimers, startTimer 330000]
+         override 20 to ACTIVE -> ACTIVE [stopTimers, startTimer 70000, continueReply]
+         wait 30 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 330000]
          override 40 to QUEUED -> QUEUED [stopTimers, freeTurn, grantNext]",
     );
 }
@@ -146,8 +146,8 @@ fn only_the_mode_interrupt_pauses_a_turn() {
          interrupt 10 for 300 in queue -> refused NOT_ALLOWED, allowed [removed_from_channel, TURN_COMPLETE, timeout, wait_requested, interrupt, disconnects]
          interrupt 10 for 300 in inject -> refused NOT_ALLOWED, allowed [removed_from_channel, TURN_COMPLETE, timeout, wait_requested, interrupt, disconnects]
          interrupt 10 for 300 in parallel -> refused NOT_ALLOWED, allowed [removed_from_channel, TURN_COMPLETE, timeout, wait_requested, interrupt, disconnects]
-         interrupt 10 for 300 in interrupt -> WAITING [stopTimers, startTimer 310000]
-         resolved 20 -> ACTIVE [stopTimers, startTimer 70000]",
+         interrupt 10 for 300 in interrupt -> WAITING [stopSilenceTimer, stopReply, stopTimers, startTimer 310000]
+         resolved 20 -> ACTIVE [stopTimers, startTimer 70000, continueReply]",
     );
 }
 
@@ -158,16 +158,16 @@ fn whoever_leaves_with_the_turn_passes_it_on() {
          removed -> IDLE [stopTimers, freeTurn, leaveQueue, grantNext]
          assigned -> QUEUED [joinQueue]
          granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         disconnects -> OFFLINE [stopTimers, freeTurn, leaveQueue, log agent lost, announce ⚠️ [Agent] disconnected, skipping turn, grantNext]
+         disconnects -> OFFLINE [stopTimers, freeTurn, leaveQueue, log agent lost, announce ⚠️ [Agent] disconnected, skipping turn, grantNext, announce ⚠️ No agents available in this channel]
          starts -> IDLE []
          assigned -> QUEUED [joinQueue]
          granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         wait 10 for 300 -> WAITING [stopTimers, startTimer 310000]
+         wait 10 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 310000]
          removed -> IDLE [stopTimers, freeTurn, leaveQueue, grantNext]
          assigned -> QUEUED [joinQueue]
          granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
-         wait 10 for 300 -> WAITING [stopTimers, startTimer 310000]
-         disconnects -> OFFLINE [stopTimers, freeTurn, leaveQueue, log agent lost, grantNext]",
+         wait 10 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 310000]
+         disconnects -> OFFLINE [stopTimers, freeTurn, leaveQueue, log agent lost, grantNext, announce ⚠️ No agents available in this channel]",
     );
 }
 

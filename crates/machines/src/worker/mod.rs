@@ -22,7 +22,7 @@ const TABLE: &[Row<Worker>] = &[
     //  from     event       guards                              actions                                             to       who
     row(New,     Spawn,      &[NameFree],                        &[],                                                Idle,    HUMAN_OR_SYSTEM),
     row(Idle,    Assign,     &[TaskClaimable],                   &[TakeTask, MakeTree],                              Ready,   HUMAN_OR_SYSTEM),
-    row(Ready,   StepStarts, &[],                                &[FirstPrompt],                                     Working, SYSTEM),
+    row(Ready,   StepStarts, &[],                                &[NextStep],                                        Working, SYSTEM),
     row(Ready,   StepFailed, &[],                                &[CountError, BackOff],                             Working, SYSTEM),
     row(Working, StepOk,     &[SaysNotDone, StepsLeft],          &[CountStep, ResetErrors, NextStep],                Working, SYSTEM),
     row(Working, StepOk,     &[SaysDone],                        &[CountStep, ResetErrors, RunGate],                 Done,    SYSTEM),
@@ -152,14 +152,12 @@ crate::wire_enum! {
         TakeTask = "takeTask",
         /// The task's tree is made, or found again.
         MakeTree = "makeTree",
-        /// The first step of the worker on the task.
-        FirstPrompt = "firstPrompt",
         CountStep = "countStep",
         ResetErrors = "resetErrors",
         CountError = "countError",
         /// The next try waits 2, 4, 8, 16 seconds.
         BackOff = "backOff",
-        /// The next step, as soon as nothing holds it up.
+        /// The next step, as soon as nothing holds it up. Whether the agent has worked on the task before, its session says.
         NextStep = "nextStep",
         /// Commit what is left over, look at the diff, run the tests.
         RunGate = "runGate",
@@ -324,7 +322,6 @@ crate::wire_enum! {
 #[serde(tag = "effect", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Effect {
     MakeTree { task: TaskId },
-    FirstPrompt,
     NextStep,
     BackOff { seconds: u32 },
     RunGate { max_steps_reached: bool },
@@ -440,7 +437,6 @@ impl Machine for Worker {
                 };
             }
             (MakeTree, Event::Assign { task, .. }) => effects.push(Effect::MakeTree { task: task.clone() }),
-            (FirstPrompt, _) => effects.push(Effect::FirstPrompt),
             (CountStep, _) => self.step_count = self.step_count.saturating_add(1),
             (ResetErrors, _) => self.errors = 0,
             (CountError, _) => self.errors = self.errors.saturating_add(1),

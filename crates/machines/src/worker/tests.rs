@@ -104,7 +104,7 @@ fn a_worker_takes_a_task_to_the_gate_and_hands_it_over() {
          assign t-1 not-claimable -> refused NOT_ALLOWED, allowed [assign, cleanup, clean, recover]
          assign t-1 -> ready t-1 0 steps 0 errors 0 fixes [makeTree t-1]
          assign t-2 -> refused NOT_ALLOWED, allowed [step_starts, step_failed, released, kill, cleanup, clean, recover]
-         step_starts -> working t-1 0 steps 0 errors 0 fixes [firstPrompt]
+         step_starts -> working t-1 0 steps 0 errors 0 fixes [nextStep]
          step_ok -> working t-1 1 steps 0 errors 0 fixes [nextStep]
          step_ok DONE -> done t-1 2 steps 0 errors 0 fixes [runGate false]
          handed_over -> idle 0 steps 0 errors 0 fixes [giveBackLease]",
@@ -138,7 +138,7 @@ fn a_worker_that_runs_out_of_steps_goes_to_the_gate() {
     check(
         Idle,
         "assign t-1 steps=3 fixes=1 -> ready t-1 0 steps 0 errors 0 fixes [makeTree t-1]
-         step_starts -> working t-1 0 steps 0 errors 0 fixes [firstPrompt]
+         step_starts -> working t-1 0 steps 0 errors 0 fixes [nextStep]
          step_ok -> working t-1 1 steps 0 errors 0 fixes [nextStep]
          step_ok -> working t-1 2 steps 0 errors 0 fixes [nextStep]
          step_ok -> done t-1 3 steps 0 errors 0 fixes [runGate true]

@@ -24,13 +24,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "kernel/src",
         "the machine moves are carried out by rules, and rules move machines; World, commands and events name each other",
         &[
-            ("command.rs", "event.rs", "Event"),
-            ("command.rs", "rules/", "Rule"),
-            ("command.rs", "world.rs", "World"),
             ("draft.rs", "rules/", "Rule"),
-            ("probe.rs", "world.rs", "World"),
-            ("rooms.rs", "event.rs", "ChannelMade"),
-            ("rooms.rs", "world.rs", "World"),
             ("rules/", "why/", "fleet_blocker_but_money"),
             ("specs.rs", "world.rs", "Task"),
             ("standstill.rs", "waiting.rs", "About"),
