@@ -260,7 +260,7 @@ do = [
     assert!(cut(&repository, &log, begun) > 0, "something was lost");
     let ran = repository.command("run --until-idle").output().expect("adj runs");
     assert_eq!(ran.status.code(), Some(0), "{name}: {}", said(&ran));
-    assert!(said(&ran).contains("git directory was damaged and is made anew"), "{name}: {}", said(&ran));
+    assert!(said(&ran).contains("git directory was damaged and was created again"), "{name}: {}", said(&ran));
     ends_well(&repository, &format!("{name}: in the middle of a step"));
 }
 
