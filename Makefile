@@ -70,6 +70,6 @@ lint: ## Check format, lints, licences and advisories
 	else echo "cargo-deny is not installed: advisories were not checked (cargo install --locked cargo-deny)"; fi
 
 doc: ## Write docs/machines, docs/rules.md, docs/configuration.md, docs/api.md and docs/promises.md from the tables, and build the crates' documentation
-	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet --workspace --features adj/otel --lib -- docs reference permissions metrics
+	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet --workspace --features adj/otel --lib --bins -- docs reference permissions metrics walk readme
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet --workspace --features adj/otel --test cli -- promises
 	$(CARGO) doc --workspace --no-deps

@@ -589,9 +589,6 @@ pub(super) fn ticket_problems(
     Ok(paging.page(call.access.host.ticket_problems()?))
 }
 
-/// How a log is sent whole: a line of JSON for each record, behind one that says how many there are.
-pub const EXPORT: &str = "application/x-ndjson";
-
 pub fn export(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<ExportHead, Problem> {
     call.access.host.export_head()
 }

@@ -15,7 +15,7 @@ use super::client::Client;
 use super::download::Download;
 use super::text::shown;
 use super::{Exit, Failure, Globals};
-use api::host::EXPORT;
+use api::operation::EXPORT;
 use api::types::fleet::Fleet;
 use api::types::host::Finding;
 use api::types::{Nothing, Page};
