@@ -19,7 +19,7 @@ demo: ## Build adj, and watch a fleet at work on a sample repository
 test: ## Run every test, and compare the printed pages and snapshots
 	scripts/test.sh
 
-quick: ## Run every test but those that start a fleet or play thousands of simulated lives
+quick: ## Run every test but those that start a fleet or take long
 	scripts/test.sh quick
 
 test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
