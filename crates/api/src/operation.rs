@@ -62,6 +62,9 @@ impl Who {
     }
 }
 
+/// How a log is sent whole: a line of JSON for each record, behind one that says how many there are.
+pub const EXPORT: &str = "application/x-ndjson";
+
 /// What a server sends of an operation for as long as it takes, to whoever accepts that kind of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
@@ -76,7 +79,7 @@ impl Stream {
     pub fn content_type(self) -> &'static str {
         match self {
             Stream::Events => "text/event-stream",
-            Stream::Export => super::host::EXPORT,
+            Stream::Export => EXPORT,
         }
     }
 }

@@ -10,7 +10,7 @@ use streams::Access;
 use super::MountedProject;
 use super::tokens::Caller;
 use crate::response::{Body, Response};
-use api::{self, Method, Problem, Request};
+use api::{Method, Problem, Request, history, routes};
 
 /// The part of a path after the streams' prefix, as it was sent.
 pub(super) fn stream_path(path: &str) -> Option<&str> {
@@ -65,19 +65,20 @@ fn stream_access(project: &Arc<MountedProject>, path: &str, caller: &Caller) -> 
     if actor.is_human() {
         return Ok(if reads_only { Access::READ } else { Access::ALL });
     }
-    let route = match path.split_once('/') {
-        Some(("runs", id)) => format!("/runs/{id}/history"),
-        Some(("tasks", id)) => format!("/tasks/{id}/history"),
+    let (operation, named) = match path.split_once('/') {
+        Some(("runs", id)) => (routes::of_handler(&history::of_run), Some(id)),
+        Some(("tasks", id)) => (routes::of_handler(&history::of_task), Some(id)),
         // What is held back from an agent is in there: it reads its channels by the routes and tools, which know that.
         Some(("channels", name)) => {
             let hint = format!("read `/api/v1/channels/{name}/messages`, or use the tool `channel_read`");
             let detail = "only people may read a channel's stream: it contains messages that agents have not received yet";
             return Err(Problem::new(403, "FORBIDDEN", detail).hint(hint));
         }
-        Some(("agents", _)) => "/history".to_owned(),
-        None if path == "log" => "/events".to_owned(),
+        Some(("agents", _)) => (routes::of_handler(&history::of_all), None),
+        None if path == "log" => (routes::of_handler(&history::events), None),
         _ => return Ok(Access::READ),
     };
+    let route = operation.map(|operation| operation.path_with(named)).unwrap_or_default();
     let request = Request {
         method: Method::Get,
         path: format!("/api/v1{route}"),
@@ -94,6 +95,6 @@ fn stream_access(project: &Arc<MountedProject>, path: &str, caller: &Caller) -> 
         x_idempotency_key: None,
         idempotency_key: None,
     };
-    api::routes::check(&project.services.project.world(), &request)?;
+    routes::check(&project.services.project.world(), &request)?;
     Ok(Access::READ)
 }

@@ -1,4 +1,4 @@
-//! What a stream's content type means for how its bytes are kept and sent.
+//! How the content type of a stream decides the storage and sending of its bytes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

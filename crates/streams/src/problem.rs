@@ -1,4 +1,4 @@
-//! Answers that say no: RFC 9457 problem documents, with the headers that the protocol wants beside them.
+//! Error answers: RFC 9457 problem documents, with the headers that the protocol requires.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};

@@ -1,4 +1,4 @@
-//! GET and HEAD: what is there, what comes next, and events as they come.
+//! GET and HEAD: existing data, long polls, and server-sent events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

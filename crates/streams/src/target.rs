@@ -1,4 +1,4 @@
-//! One way to read both kinds of stream: those in the store, and those that a source feeds.
+//! Reads both kinds of stream in one way: stored ones, and those that a source feeds.
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@ pub const WIDTH: usize = 80;
 /// Commands that belong together, with what they are for. The sentence is printed in the README, with links to the pages.
 struct Group {
     heading: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "it is printed by a test"))]
     about: &'static str,
     commands: &'static [&'static str],
 }

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 
 use super::{Mount, REVISIONS};
 use crate::response::Body;
-use crate::tcp::{self, Wish};
+use crate::tcp::{self, ListenOptions};
 use crate::{Caller, Names};
 use api::{Exit, Failure};
 
@@ -345,7 +345,7 @@ pub fn serve(out: &mut dyn Write) -> Result<(), Failure> {
     runtime.block_on(async {
         let listen = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let client_timeout = crate::CLIENT_TIMEOUT;
-        let wish = Wish {
+        let wish = ListenOptions {
             listen,
             port: 0,
             tls: None,

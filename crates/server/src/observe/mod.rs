@@ -173,7 +173,7 @@ pub fn answered(http: &HttpServer, parts: &Parts, by: By, since: Instant, respon
         numbers.counter(&table::REFUSALS, [name, (&code).into()]).increment(1);
     }
     if server.form == LogForm::Json {
-        journal::line(&journal::Asked {
+        journal::line(&journal::RequestLine {
             timestamp: api::time(base::clock::now()),
             event: "request",
             project,

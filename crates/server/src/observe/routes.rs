@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::Method;
 
-use super::super::{HttpServer, Transport, mcp};
+use super::super::{HttpServer, Transport};
 use super::recorder::Word;
 use api;
 
@@ -15,7 +15,7 @@ const PAGES: &[&str] = &[
     "/enter",
     "/enter.js",
     "/healthz",
-    mcp::PATH,
+    "/mcp",
     "/metrics",
     "/openapi.json",
     "/readyz",

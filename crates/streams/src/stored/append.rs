@@ -1,4 +1,4 @@
-//! Adding to a stream, closing it, and the producers that may ask twice.
+//! Appends to a stream, closes it, and handles producers that repeat a request.
 
 use super::{Change, Fault, Transaction, touch, visible};
 use crate::content::{Kind, media_type};

@@ -1,4 +1,4 @@
-//! Creating a stream, anew or as a fork of another one.
+//! Creates a stream, new or as a fork of another one.
 
 use super::append::write_chunks;
 use super::{Change, Fault, Transaction, delete, is_over, read, touch, visible};

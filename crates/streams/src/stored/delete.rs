@@ -1,4 +1,4 @@
-//! Deleting streams, on request and when their time has run out.
+//! Deletes streams, on request and when they expire.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The key that signs webhooks, the tokens that answer them, and names that cannot be guessed.
+//! The key that signs webhooks, the tokens of their answers, and unguessable names.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Subscriptions: durable cursors over streams that wake workers, by webhook or by an event in a stream.
 //!
-//! Their paths lie under `__ds/`, which no stream can have.
+//! Their paths are under `__ds/`, which no stream can have.
 
 mod address;
 pub mod config;

@@ -1,11 +1,11 @@
-//! When a subscription is woken, who holds it, and what is acknowledged. All of it runs in the writer's transaction.
+//! The rules of subscriptions: when one is woken, who holds it, and what is acknowledged. All of it runs in the writer's transaction.
 //!
-//! A subscription is idle, waking (a wake event is written and nobody has claimed it) or leased. Every wake counts the
-//! generation up, and whatever belongs to an earlier one is fenced off.
+//! A subscription is idle, waking (a wake event is written and nobody has claimed it) or leased. Every wake increments the
+//! generation, and everything of an earlier generation is rejected.
 
 use serde_json::{Value, json};
 
-use super::config::{Config, Delivery as Way};
+use super::config::{Config, DeliveryKind};
 use super::keys::{self, TokenError};
 use super::turn::Turn;
 use super::webhook::{Delivery, Outcome};
@@ -189,11 +189,11 @@ fn consider(turn: &mut Turn<'_>, id: &str) -> Result<bool, Fault> {
         return Ok(false);
     };
     match subscription.config.delivery {
-        Way::PullWake => {
+        DeliveryKind::PullWake => {
             let stream = first.path.clone();
             write_wake_event(turn, subscription, &stream)?;
         }
-        Way::Webhook => {
+        DeliveryKind::Webhook => {
             subscription.begin_wake()?;
             subscription.lease(turn.stored.now);
             subscription.row.next_attempt = None;
@@ -332,7 +332,7 @@ pub fn claim(turn: &mut Turn<'_>, id: &str, worker: &str) -> Result<Ruling, Faul
     let Some(mut subscription) = Subscription::load(turn.stored.tables, id)? else {
         return Ok(Err(unknown(id)));
     };
-    if subscription.config.delivery != Way::PullWake {
+    if subscription.config.delivery != DeliveryKind::PullWake {
         return Ok(Err(refuse(400, "INVALID_REQUEST", "only a pull-wake subscription is claimed")));
     }
     if subscription.row.phase == Phase::Leased {

@@ -1,4 +1,4 @@
-//! Sending webhooks: signed, one try each, with what came of it reported to the writer.
+//! Sends webhooks: signed, one attempt each, and reports the result to the writer.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The tables, and how a connection to them is set up.
+//! The tables, and the set-up of a connection.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! All streams as lines of JSON, and back; and whether they are all there.
+//! Exports all streams as lines of JSON, imports them, and verifies that they are complete.
 //!
-//! An export is of one moment, also beside the process that writes. Its last line has the hash of all before it: what was
-//! changed or cut is refused, and then nothing at all is imported. The keys that sign webhooks are not in it.
+//! An export is a consistent snapshot, also while a process writes. Its last line has the hash of all lines before it: a file that
+//! was changed or truncated is refused, and then nothing is imported. The keys that sign webhooks are not part of it.
 
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
@@ -45,7 +45,7 @@ pub enum TransferError {
     Io(#[from] std::io::Error),
     #[error("line {line} of the streams: {why}")]
     Line { line: u64, why: String },
-    #[error("there are streams here already")]
+    #[error("this project already has streams")]
     NotEmpty,
 }
 
