@@ -35,7 +35,10 @@ if cargo nextest --version >/dev/null 2>&1; then
   if [ -n "$quick" ]; then
     set -- -E 'not test(/^fleet::/) and not test(whatever_goes_wrong)' "$@"
   fi
-  exec cargo nextest run "${features[@]}" --test-threads "${ADJ_TEST_THREADS:-$((3 * $(nproc)))}" "$@"
+  status=0
+  cargo nextest run "${features[@]}" --test-threads "${ADJ_TEST_THREADS:-$((3 * $(nproc)))}" "$@" || status=$?
+  scripts/slow-tests.sh "${CARGO_TARGET_DIR:-target}/nextest/default/junit.xml" || status=1
+  exit "$status"
 fi
 echo "cargo-nextest is not installed, so tests share a process and no times are printed (cargo install --locked cargo-nextest)"
 skipped=()

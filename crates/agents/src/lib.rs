@@ -464,14 +464,16 @@ fn failure_of(exit: &Exit, program: &str) -> Option<(String, StepFailure)> {
         Reason::Exited => match (exit.code, exit.signal) {
             (Some(code), _) => (format!("{program} ended with exit code {code}"), failed),
             (None, Some(signal)) => (format!("{program} was ended by signal {signal}"), failed),
-            (None, None) => (format!("nobody knows how {program} ended"), StepFailure::Lost),
+            (None, None) => (format!("{program} ended in an unknown way"), StepFailure::Lost),
         },
-        Reason::TimedOut => (format!("{program} did not end in the step's time"), StepFailure::TimedOut),
+        Reason::TimedOut => (format!("{program} exceeded the time limit of the step"), StepFailure::TimedOut),
         Reason::Ended | Reason::Processes(_) | Reason::Memory(_) => {
-            (format!("{program} was ended as was asked"), failed)
+            (format!("{program} was ended on request"), failed)
         }
         Reason::Alone => (format!("{program} was ended: no server came back for it"), StepFailure::Lost),
-        Reason::OutputLimit => (format!("{program} was ended: it printed more than a step may"), failed),
+        Reason::OutputLimit => {
+            (format!("{program} was ended: it printed more than limits.output_bytes"), failed)
+        }
         Reason::CouldNotStart(error) => (format!("{program} could not be started: {error}"), failed),
     })
 }
@@ -479,11 +481,9 @@ fn failure_of(exit: &Exit, program: &str) -> Option<(String, StepFailure)> {
 /// Why a step cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    #[error("adapter `{adapter}` needs a `command`, and the settings give it none")]
+    #[error("adapter `{adapter}` needs a `command` in adjutant.toml")]
     NoCommand { adapter: &'static str },
-    #[error(
-        "`{flag}` in the command of a `{adapter}` agent would let it act without being asked; take it out"
-    )]
+    #[error("`{flag}` in the command of a `{adapter}` agent would let it act without asking; remove it")]
     Ungated { adapter: &'static str, flag: String },
     #[error("`{session}` cannot be a session: it must be letters, digits and `-`")]
     BadSession { session: String },
@@ -505,7 +505,7 @@ pub fn deny(protocol: &str, line: &[u8]) -> Option<Vec<u8>> {
 fn not_understood(line: &[u8], whole: bool) -> String {
     match whole {
         true => format!("not understood: {}", shortened(&String::from_utf8_lossy(line), 200)),
-        false => "a line was longer than a line may be, and was cut".to_owned(),
+        false => "a line was longer than limits.line_bytes and was cut".to_owned(),
     }
 }
 
@@ -640,7 +640,7 @@ impl Notices {
         self.given += 1;
         match self.given {
             given if given < NOTICES_MAX => Some(Said::Notice(shortened(&text.into(), 4096))),
-            NOTICES_MAX => Some(Said::Notice("more notices of this step are left out".to_owned())),
+            NOTICES_MAX => Some(Said::Notice("further notices of this step are omitted".to_owned())),
             _ => None,
         }
     }

@@ -1,7 +1,6 @@
 //! Tasks, approvals, the merge queue, and what it all cost.
 
 use super::asks::Asks;
-use super::history::{self, Worked};
 use super::types::approval::{Approval, Decide};
 use super::types::cost::{Cost, CostBy, Item, Spend};
 use super::types::request::ShowQuery;
@@ -11,6 +10,7 @@ use super::types::task::{
 };
 use super::types::why::TaskWhy;
 use super::types::{self, Cursor, Limit, Nothing, Page, Paging};
+use super::worked::{self, Worked};
 use super::{Call, Problem, field, scope, time, view, wrong};
 use git::DiffWish;
 use kernel::Ask;
@@ -349,7 +349,7 @@ pub fn approvals(
 pub fn approval(call: &Call, id: ApprovalId, query: ShowQuery, _: Nothing) -> Result<Approval, Problem> {
     let known = call.world().approvals.contains_key(&id);
     let decided = |world: &kernel::World| world.approvals.get(&id)?.decided.as_ref().map(drop);
-    let _ = super::requests::awaited(call, query.wait && known, decided);
+    let _ = super::awaiting::awaited(call, query.wait && known, decided);
     let world = call.world();
     let found = world.approvals.get(&id).ok_or_else(|| {
         Problem::not_found(format!("there is no approval `{id}`")).hint("`adj approvals` lists the open ones")
@@ -419,7 +419,7 @@ pub fn reviews(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<S
 pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Reviewed, Problem> {
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| no_task(&id))?;
-    let Worked { said, millis } = history::worked(call, &id)?;
+    let Worked { said, millis } = worked::worked(call, &id)?;
     // The rest is shown also if git fails, together with the reason.
     let (commits, commits_problem) = match call.access.host.commits(task) {
         Ok(commits) => (commits, None),
@@ -468,7 +468,7 @@ pub fn cost(call: &Call, (): (), query: types::cost::Query, _: Nothing) -> Resul
             let days = world.spend.by_day.iter();
             days.map(|(day, total)| item(date(*day), view::total(&world, total))).collect()
         }
-        CostBy::Step => history::steps(call)?,
+        CostBy::Step => worked::steps(call)?,
     };
     Ok(Cost { by, total: view::spend(&world, &world.spend), items })
 }

@@ -9,7 +9,7 @@ use super::types::channel::{
     NewMember, NewMessage, OverrideTo, ReviewDecision, TurnAction, TurnWord,
 };
 use super::types::{Cursor, Limit, Nothing, Page, Paging, Room, json_bytes, task};
-use super::{Call, Problem, WAIT_MAX, board, field, requests, time, view, wrong};
+use super::{Call, Problem, WAIT_MAX, board, field, time, view, wrong};
 use kernel::event::SaidKind;
 use kernel::rooms::{self, About, OwnTimes, Seat};
 use kernel::world::Spend;
@@ -259,7 +259,7 @@ pub fn messages(
         }
         from = from.max(last_read(call, &world, &name, end));
         let grown = |world: &World| (world.seq != end).then_some(());
-        if requests::awaited_until(call, deadline, grown).is_none() {
+        if super::awaiting::awaited_until(call, deadline, grown).is_none() {
             return Ok(Page { items: Vec::new(), next: None });
         }
     }

@@ -7,9 +7,11 @@
 #[cfg(test)]
 extern crate self as api;
 
+pub mod activity;
 mod agents;
 pub mod architect;
 pub mod asks;
+mod awaiting;
 pub mod board;
 pub mod caller;
 pub mod channels;
@@ -25,6 +27,7 @@ mod member;
 pub mod offered_tool;
 pub mod openapi;
 pub mod operation;
+pub mod overview;
 mod problem;
 #[cfg(test)]
 mod reference;
@@ -35,6 +38,7 @@ mod runs;
 mod scope;
 mod specs;
 pub mod story;
+pub mod story_feed;
 #[cfg(test)]
 mod tests;
 pub mod tokens;
@@ -45,6 +49,7 @@ mod view;
 mod waiting;
 #[cfg(test)]
 mod walk;
+mod worked;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -62,11 +67,12 @@ use serde_json::Value;
 
 use types::PAGE_MAX;
 
+pub use awaiting::WAIT_MAX;
 pub use board::BROKEN_TICKET;
 pub use failure::{Exit, Failure};
 pub use fleet::{Control, FleetStatus};
 pub use history::{record_view, transition};
-pub use host::{Host, WAIT_MAX};
+pub use host::Host;
 pub use problem::{Problem, holder_name};
 pub use view::{board_line, time, usd};
 

@@ -19,7 +19,7 @@ use super::types::tool as input;
 use super::types::{self, Nothing, Words};
 use super::{
     Call, Method, Problem, Request, Response, agents, architect, board, caller, channels, fleet, history,
-    host, requests, runs, scope, specs, tokens, waiting,
+    host, overview, requests, runs, scope, specs, story_feed, tokens, waiting,
 };
 
 use Audience::{Agent, Architect, Lead, Member, Person, Specialist};
@@ -306,6 +306,8 @@ fn table() -> Vec<Subject> {
                 .commands(&["cost"])
                 .tool(tool("cost", &[Person], "Sum up the cost",
                     "Sum up what was spent, in dollars and tokens.")),
+            route(Get,    "/overview",                       People,        overview::show,             "Show what the fleet does now on one page: workers, board, landing, what waits for a person")
+                .commands(&["run"]),
         ]),
         subject("What happened", vec![
             route(Get,    "/history",                        People,        history::of_all,            "List what happened")
@@ -316,6 +318,8 @@ fn table() -> Vec<Subject> {
                 .commands(&["export"]),
             route(Get,    "/verify",                         People,        host::verify,               "Check the whole log: hashes, events, invariants, snapshot and outbox").heavy()
                 .commands(&["verify"]),
+            route(Get,    "/story",                          People,        story_feed::list,           "Read what the running process has told since it began, line by line").waits()
+                .commands(&["run"]),
         ]),
         subject("Saved work", vec![
             route(Get,    "/salvage",                        People,        host::salvage,              "List saved work, newest first")

@@ -141,9 +141,6 @@ pub fn tools(call: &Call, id: RunId, paging: Paging, _: Nothing) -> Result<Page<
     let run = world.run(&id).ok_or_else(|| no_run(&id))?;
     let mut rows: Vec<ToolCall> = Vec::new();
     for record in call.access.project.stream(&format!("run/{id}"))? {
-        if record.kind != "tool_audited" {
-            continue;
-        }
         let Ok(Event::ToolAudited(audited)) = Event::decode(&record.kind, &record.data) else { continue };
         add(&mut rows, &record, audited, run);
     }

@@ -402,7 +402,8 @@ impl Policy {
     }
 }
 
-/// `*` stands for any text, everything else for itself.
+/// `*` stands for any text, everything else for itself. A pattern over commands, not over paths; a crate for it would bring a
+/// regex engine into the pure crates.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
-use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderMap, header};
 use hyper::body::{Bytes, Incoming};
 use kernel::Actor;
 use log::owner::SubmitError;
@@ -28,6 +26,7 @@ use super::{
     Connection, HttpServer, MountedProject, ProjectServices, Transport, events, export, mcp, pages, proof,
     ready,
 };
+use crate::response::{Body, Response};
 use api::operation::{Kept, Operation, Stream};
 use api::{self, Method, Problem, ProjectAccess, Request, types};
 
@@ -103,7 +102,7 @@ async fn routed(
         return Ok(page);
     }
     let (project, path) = server.project(&path);
-    if path == proof::PATH && parts.method == axum::http::Method::GET {
+    if path == proof::PATH && parts.method == http::Method::GET {
         return match proven(connection, project, parts.uri.query().unwrap_or_default()) {
             Some(proof) => Ok(respond(200, &serde_json::to_value(proof).unwrap_or_default())),
             None => stranger(server, parts, &path, unknown()),
@@ -140,7 +139,7 @@ async fn routed(
     let caller = asking.clone();
     let answer = async {
         if path == mcp::PATH {
-            let request = axum::http::Request::from_parts(parts.clone(), Body::new(body));
+            let request = http::Request::from_parts(parts.clone(), Body::new(body));
             let within = connection.server.transport.client_timeout();
             return Ok(project.mcp.answer(request, asking, connection.stopping.clone(), within).await);
         }
@@ -322,7 +321,7 @@ async fn metrics(
     path: &str,
     by: &mut By,
 ) -> Result<Option<Response>, Problem> {
-    if path != observe::PATH || parts.method != axum::http::Method::GET {
+    if path != observe::PATH || parts.method != http::Method::GET {
         return Ok(None);
     }
     let mut known = server.projects.values().filter_map(|project| caller(server, project, parts).ok());
@@ -343,7 +342,7 @@ fn stranger(server: &HttpServer, parts: &Parts, path: &str, problem: Problem) ->
         Transport::Socket => problem,
     };
     let is_browser = matches!(server.transport, Transport::Tcp(_))
-        && parts.method == axum::http::Method::GET
+        && parts.method == http::Method::GET
         && (path == "/" || accepts(&parts.headers, "text/html"));
     match problem.status {
         401 if is_browser => Ok(pages::shell()),
@@ -452,7 +451,7 @@ impl ProjectServices {
     }
 }
 
-pub(super) fn method(method: &axum::http::Method, path: &str) -> Result<Method, Problem> {
+pub(super) fn method(method: &http::Method, path: &str) -> Result<Method, Problem> {
     match method.as_str() {
         // What is not sent of the answer is left out on the way.
         "GET" | "HEAD" => Ok(Method::Get),

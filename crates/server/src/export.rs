@@ -3,12 +3,12 @@
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, header};
-use axum::response::Response;
+use http::{HeaderValue, header};
+use hyper::body::Bytes;
 use tokio::sync::mpsc;
 
 use super::{EXPORTS_MAX, MountedProject};
+use crate::response::{Body, Response};
 use api::Problem;
 use api::operation::EXPORT;
 

@@ -30,6 +30,7 @@ mod rate_limit;
 mod ready;
 pub mod real_host;
 mod reply;
+mod response;
 mod sending;
 pub mod service_manager;
 mod sessions;
@@ -48,7 +49,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::http::{HeaderValue, header};
+use http::{HeaderValue, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::http::request::Parts;
-use axum::response::Response;
+use http::request::Parts;
 use hyper::body::Incoming;
 use serde_json::Value;
 use streams::Access;
 
 use super::MountedProject;
 use super::tokens::Caller;
+use crate::response::{Body, Response};
 use api::{Method, Problem, Request, history, routes};
 
 /// The part of a path after the streams' prefix, as it was sent.
@@ -24,7 +23,7 @@ pub(super) fn stream_path(path: &str) -> Option<&str> {
 
 /// What a browser asks before a page may use a stream. The answer tells nothing of the stream, and a test suite wants it.
 pub(super) fn is_preflight(parts: &Parts) -> bool {
-    parts.method == axum::http::Method::OPTIONS && stream_path(parts.uri.path()).is_some()
+    parts.method == http::Method::OPTIONS && stream_path(parts.uri.path()).is_some()
 }
 
 /// These three come with the token of a wake, which the streams themselves have given out.
@@ -56,7 +55,7 @@ pub(super) async fn ask_streams(
     let Some(streams) = &project.services.streams else {
         return Err(Problem::not_found("this process serves no streams").hint("`adj serve` serves them"));
     };
-    let request = axum::http::Request::from_parts(parts.clone(), body);
+    let request = http::Request::from_parts(parts.clone(), body);
     Ok(streams.answer_to(name, path, request, access).await.map(Body::new))
 }
 

@@ -1,15 +1,16 @@
 //! `adj channel` and `adj turn`: commands for rooms in which agents take turns.
 
+use super::channel_words::{path, turn_words};
 use super::chat;
 use super::project::Project;
-use super::terminal::{Colour, Paint, duration};
+use super::terminal::{Colour, Paint};
 use super::text::{self, Money, Table, dash, visible};
 use super::{Context, Exit, Failure, Globals};
 use api::Method;
 use api::types::Nothing;
 use api::types::channel::{
-    Channel, Entry, HeldTurn, ListQuery, Member, MessagesQuery, NewChannel, NewMember, NewMessage,
-    OverrideTo, TurnAction, TurnConfig, TurnWord,
+    Channel, Entry, ListQuery, Member, MessagesQuery, NewChannel, NewMember, NewMessage, OverrideTo,
+    TurnAction, TurnConfig, TurnWord,
 };
 use clap::{Args, Subcommand, ValueEnum};
 use kernel::rooms::TurnEnd;
@@ -63,7 +64,7 @@ On a terminal, Enter posts the line that you typed. Lines that start with a slas
   /approve        approve the task that is reviewed here
   /changes TEXT   request changes to that task
   /quit           leave; the channel continues")]
-    Tail(Tail),
+    Tail(chat::Tail),
     /// Show or search the messages of a channel
     #[command(after_help = "Example:\n  adj channel history design --search cache")]
     History(History),
@@ -173,18 +174,6 @@ pub struct Post {
     channel: String,
     /// The message
     text: String,
-}
-
-#[derive(Debug, Args)]
-pub struct Tail {
-    /// Channel
-    pub channel: String,
-    /// Number of earlier messages to print first, at most 1000
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
-    pub lines: usize,
-    /// Print them and exit
-    #[arg(long)]
-    pub no_follow: bool,
 }
 
 #[derive(Debug, Args)]
@@ -300,13 +289,6 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
     }
 }
 
-/// The path of a channel; what cannot be a name is told before anybody is asked.
-pub fn path(channel: &str) -> Result<String, Failure> {
-    let name = machines::names::ChannelName::new(channel);
-    let name = name.map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
-    Ok(format!("/channels/{name}"))
-}
-
 fn agent_name(agent: &str) -> Result<machines::names::AgentName, Failure> {
     machines::names::AgentName::new(agent).map_err(|error| Failure::new(Exit::Usage, error.to_string()))
 }
@@ -399,35 +381,6 @@ fn told(channel: &Channel, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "{}", visible(&channel.name))?);
     }
     Ok(writeln!(context.out, "{}  {}", visible(&channel.name), turn_words(channel))?)
-}
-
-/// Who has the turn, or why nobody has it, in a few words.
-pub fn turn_words(channel: &Channel) -> String {
-    match (&channel.turn, &channel.why) {
-        (Some(turn), _) => held(turn),
-        (None, Some(why)) => visible(why),
-        (None, None) => "nobody has the turn".to_owned(),
-    }
-}
-
-fn held(turn: &HeldTurn) -> String {
-    let agent = visible(&turn.agent);
-    let left =
-        turn.until.as_deref().and_then(text::seconds_until).map(|seconds| duration(seconds.max(0) * 1000));
-    let left = left.map(|left| format!(", {left} left")).unwrap_or_default();
-    match turn.state {
-        State::Waiting => {
-            let note =
-                turn.note.as_deref().map(|note| format!(" for: {}", visible(note))).unwrap_or_default();
-            let why = turn.wait_reason.filter(|_| turn.note.is_none()).map(|reason| match reason {
-                machines::turn::WaitReason::HumanInterrupt => " after a person's message",
-                machines::turn::WaitReason::Service => " for its service",
-                machines::turn::WaitReason::Requested => "",
-            });
-            format!("{agent} waits{note}{}{left}", why.unwrap_or_default())
-        }
-        _ => format!("{agent} has the turn{left}"),
-    }
 }
 
 fn ls(all: bool, context: Context) -> Result<(), Failure> {

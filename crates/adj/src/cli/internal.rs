@@ -1,6 +1,9 @@
 //! `adj internal`: programs that adj starts itself, and tools of our own tests. Not for people, and not in the help; none
 //! of it is promised to stay.
 
+#[cfg(debug_assertions)]
+mod fixtures;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +40,7 @@ pub enum Command {
     },
     #[cfg(debug_assertions)]
     #[command(flatten)]
-    Fixture(super::fixtures::Fixture),
+    Fixture(fixtures::Fixture),
 }
 
 pub fn run(command: Command, context: Context) -> Result<(), Failure> {
@@ -52,12 +55,12 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             end(context, code)
         }
         #[cfg(debug_assertions)]
-        Command::Fixture(fixture) => super::fixtures::run(fixture, context),
+        Command::Fixture(fixture) => fixtures::run(fixture, context),
     }
 }
 
 /// An agent's exit code is its own, and may be any.
-pub(super) fn end(context: Context, code: u8) -> Result<(), Failure> {
+fn end(context: Context, code: u8) -> Result<(), Failure> {
     context.out.flush()?;
     if code != 0 {
         std::process::exit(code.into());

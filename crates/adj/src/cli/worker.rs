@@ -288,7 +288,7 @@ pub fn clean(command: &Clean, context: Context) -> Result<(), Failure> {
         let tree = worker.and_then(|worker| worker.line.worktree.as_ref()).filter(|_| !runs);
         match tree.map(|tree| project.tree(tree)).filter(|tree| tree.exists()) {
             Some(tree) => {
-                let tree = super::project::shown(&tree);
+                let tree = super::text::shown(&tree);
                 writeln!(context.out, "{name}  removed; its tree stays for now: {tree}")?;
             }
             None => writeln!(context.out, "{name}  removed")?,
@@ -317,7 +317,7 @@ fn clean_trash(command: &Clean, project: &Project, context: Context) -> Result<(
         return Ok(writeln!(context.out, "{}", text::json(&trash))?);
     }
     let trees = format!("{} {}", trash.trees, if trash.trees == 1 { "tree" } else { "trees" });
-    let (size, folder) = (base::visible::size(trash.bytes), super::project::shown(&trash.folder));
+    let (size, folder) = (base::visible::size(trash.bytes), super::text::shown(&trash.folder));
     let what = if command.dry_run { "in the trash" } else { "deleted from the trash" };
     Ok(writeln!(context.out, "{trees}, {size} {what}: {folder}")?)
 }

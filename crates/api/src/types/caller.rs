@@ -31,10 +31,10 @@ pub struct Caller {
     /// The open channels that an agent is in.
     #[serde(default)]
     pub channels: Vec<String>,
-    /// The channel that an agent's tools mean where none is named: the one in which it has the turn, or its only one.
+    /// The default channel of an agent's tools: the one in which it has the turn, or its only one.
     #[serde(default)]
     pub channel: Option<String>,
-    /// How long a question of an agent waits for its answer before the agent is told to go on without, in seconds.
+    /// How long a question of an agent waits for an answer before the agent continues without one, in seconds.
     pub question_seconds: u32,
 }
 

@@ -35,7 +35,7 @@ machines::wire_enum! {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CostQuery")]
 pub struct Query {
-    /// `task`, `step`, `agent`, `day`, `worker` or `run`; `task` where it is left out.
+    /// `task`, `step`, `agent`, `day`, `worker` or `run`; `task` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<CostBy>>")]
     pub by: Option<CostBy>,

@@ -13,6 +13,7 @@ pub mod fleet;
 pub mod history;
 pub mod host;
 pub mod machine;
+pub mod overview;
 pub mod problem;
 pub mod request;
 pub mod run;
@@ -55,7 +56,7 @@ pub struct Paging {
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out. A page of large items may hold fewer.
+    /// Items in a page: 1 to 1000, 100 if absent. A page of large items may have fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -65,7 +66,7 @@ pub struct Paging {
 #[schemars(rename = "PageOf{T}")]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// Where the next page begins: send it as `after`. Null where this is the last one.
+    /// The start of the next page: send it as `after`. Null if this is the last one.
     pub next: Option<String>,
 }
 

@@ -382,7 +382,7 @@ fn lines() -> Vec<Line> {
     let (channel, member) = (ChannelName::new("new").unwrap(), AgentName::new("own").unwrap());
     let ticket = SeenTicket {
         id: task("k1"),
-        status: "open".into(),
+        status: task::TicketStatus::Open,
         title: "K".to_owned(),
         body: String::new(),
         task_type: task::TaskType::Task,

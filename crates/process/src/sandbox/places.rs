@@ -1,7 +1,6 @@
-//! Which places of a machine hold what agents and tests have no business with, and which hold what they cannot do
-//! without.
+//! The places of a machine that are hidden from agents and tests, and those that they need.
 //!
-//! The lists are by name, because a credential does not say that it is one. What lies elsewhere is for the user to name
+//! The lists are by name, because a credential cannot be recognised by its content. Users name other places
 //! in `sandbox.hide`.
 
 use std::ffi::OsString;

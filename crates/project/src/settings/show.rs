@@ -1,5 +1,5 @@
-//! The settings in force, as `adjutant.toml` would say them: every key with the value that holds, and those without one
-//! by name, so that no line shows what is not so.
+//! The settings in force, in the form of `adjutant.toml`: every key with its value, and keys without a value
+//! by name.
 
 use super::keys::{Key, SECTIONS, Section};
 use super::values::Values;

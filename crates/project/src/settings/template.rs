@@ -1,5 +1,5 @@
-//! Two settings files, both from the table of keys: the short one that `adj init` writes, with what a user must decide,
-//! and the whole one that `adj config defaults` prints.
+//! Two settings files from the table of keys: the short one of `adj init`, with the keys that a user must decide,
+//! and the whole one of `adj config defaults`.
 
 use super::keys::{Key, SECTIONS, Section};
 use crate::workplace::ecosystem::Needs;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// What `adj init` found out before it writes the file.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct TemplateValues {
     /// The branch that work lands on; `main` where nothing is said.
     pub main: Option<String>,
     /// The agent program that is installed here.
@@ -40,7 +40,7 @@ pub struct CommitHooks {
     pub cache: Option<&'static str>,
 }
 
-impl Found {
+impl TemplateValues {
     /// What is tested by, with the commit hooks if they are wanted.
     fn test_command(&self, with_hooks: bool) -> Option<String> {
         let test = self.needs.test.as_ref().map(|(command, _)| command.clone());
@@ -121,7 +121,7 @@ const SHORT: &[(&str, &str, &str)] = &[
 
 /// The text of a new `adjutant.toml`: it reads without a problem, and so does every commented key once its `#` is gone (the
 /// tests with commit hooks in the place of those without).
-pub fn template(found: &Found) -> String {
+pub fn template(found: &TemplateValues) -> String {
     let mut text = String::from(
         "# Adjutant's settings for this project. Every other key has a default: `adj config defaults` prints them all.\n",
     );
@@ -194,7 +194,7 @@ pub fn defaults() -> String {
 }
 
 /// What `adj init` puts in force.
-fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
+fn setting(section: &Section, key: &Key, found: &TemplateValues) -> Option<String> {
     let quoted = |text: &str| toml_edit::Value::from(text).to_string();
     let listed = |texts: &mut dyn Iterator<Item = &str>| {
         let texts: Vec<_> = texts.map(quoted).collect();

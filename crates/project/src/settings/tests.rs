@@ -457,11 +457,11 @@ fn schema_defaults_and_page_name_every_key() {
 fn what_init_writes_reads_as_it_is_and_with_every_line_in_force() {
     let folder = testing::Folder::new();
     folder.write("Cargo.toml", "");
-    let found = Found {
+    let found = TemplateValues {
         main: Some("tru\"nk".to_owned()),
         adapter: Some(AdapterKind::Claude),
         needs: crate::workplace::ecosystem::find(&folder.path).needs(&|_| None),
-        ..Found::default()
+        ..TemplateValues::default()
     };
     let text = template(&found).replace("tru\\\"nk", "trunk").replace("'tru\"nk'", "\"trunk\"");
     let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -477,7 +477,7 @@ fn what_init_writes_reads_as_it_is_and_with_every_line_in_force() {
     Settings::parse(&in_force).unwrap_or_else(|error| panic!("{error}\n{in_force}"));
 
     for adapter in [None, Some(AdapterKind::Command), Some(AdapterKind::Script)] {
-        let text = template(&Found { adapter, ..Found::default() });
+        let text = template(&TemplateValues { adapter, ..TemplateValues::default() });
         Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
 }

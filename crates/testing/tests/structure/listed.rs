@@ -9,22 +9,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
     (
         "api/src",
         "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
-        &[
-            ("board.rs", "history.rs", "Worked"),
-            ("board.rs", "requests.rs", "awaited"),
-            ("host.rs", "channels.rs", "known"),
-            ("scope.rs", "channels.rs", "is_part_of"),
-        ],
-    ),
-    (
-        "adj/src/cli",
-        "a client, its address and its errors know each other",
-        &[
-            ("address.rs", "client.rs", "Dialled"),
-            ("project.rs", "client.rs", "Client"),
-            ("chat.rs", "channel.rs", "Tail"),
-            ("hosted.rs", "run.rs", "Wanted"),
-        ],
+        &[("host.rs", "channels.rs", "known"), ("scope.rs", "channels.rs", "is_part_of")],
     ),
     (
         "server/src",
@@ -61,7 +46,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
             ("architect.rs", "landing.rs", "approve"),
             ("architect.rs", "people.rs", "person_moves"),
             ("architect.rs", "seats.rs", "Said"),
-            ("architect.rs", "service.rs", "suspended_until"),
+            ("architect.rs", "service.rs", "suspension"),
             ("budgets.rs", "claim.rs", "plan_for"),
             ("landing.rs", "outcome.rs", "describe"),
             ("landing.rs", "people.rs", "canceled"),
@@ -73,11 +58,9 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
             ("release.rs", "architect.rs", "budget_asked"),
             ("rooms.rs", "people.rs", "person_moves"),
             ("rooms.rs", "seats.rs", "Said"),
-            ("rooms.rs", "service.rs", "suspended_until"),
-            ("seats.rs", "outcome.rs", "describe"),
+            ("rooms.rs", "service.rs", "suspension"),
             ("service.rs", "presence.rs", "gone"),
             ("step.rs", "fleet.rs", "fill_place"),
-            ("step.rs", "outcome.rs", "describe"),
             ("step.rs", "service.rs", "Away"),
             ("tickets.rs", "landing.rs", "unqueue"),
             ("tickets.rs", "people.rs", "canceled"),
@@ -92,16 +75,5 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "sim/src",
         "the people of a simulation act on its stage, which calls them",
         &[("people.rs", "stage.rs", "Item"), ("rooms.rs", "stage.rs", "Item")],
-    ),
-    (
-        "streams/src",
-        "the store wakes live readers and keeps subscriptions",
-        &[("store/", "live.rs", "Registry"), ("store/", "subscriptions/", "Keys")],
-    ),
-    ("streams/src/store", "the writer deletes expired streams", &[("writer.rs", "delete.rs", "sweep")]),
-    (
-        "streams/src/subscriptions",
-        "a delivery ends in a rule, which starts the next delivery",
-        &[("webhook.rs", "rules.rs", "delivered")],
     ),
 ];

@@ -639,7 +639,7 @@ fn the_summary_says_what_waits_for_a_person_and_what_the_next_run_goes_on_with()
             "  cost      $0.04, 4,400 tokens",
             "  waits     t-3 waits for t-1, which is in REVIEW",
             "  you       adj review t-1  t-1 is ready: Do t-1",
-            "  you       adj why t-4     t-4 waits for t-gone, which is not there",
+            "  you       adj why t-4     t-4 waits for t-gone, which does not exist",
             "  you       adj review t-2  t-2 is ready: Do t-2",
         ]
     );
@@ -716,7 +716,7 @@ fn settings_that_are_edited_while_the_fleet_runs_hold_and_a_mistake_changes_noth
     repository.set(&[("workers = 4", "workers = 1")]);
     wait("one worker", || (workers() == 1).then_some(()));
     repository.set(&[("workers = 1", "wrokers = 3")]);
-    running.wait_for("adjutant.toml is kept as it was");
+    running.wait_for("the previous settings stay in force");
     assert!(running.lines().contains("workers"), "the nearest key is named:\n{}", running.lines());
     assert_eq!(workers(), 1);
     assert_eq!(repository.adj("config check").code, 2);

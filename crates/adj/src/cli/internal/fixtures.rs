@@ -1,12 +1,11 @@
 //! Stand-ins that only our own tests start: agents that replay a file, and the server of the MCP suite. A release build has
-//! none of them. `debug_assertions` tells the two apart rather than a feature, so that tests, `make demo` and a plain `cargo build`
-//! share one build.
+//! none of them. `debug_assertions` tells the two apart, so that no feature has to be set for tests.
 
 use std::io;
 use std::path::PathBuf;
 
-use super::internal::end;
-use super::{Context, Exit, Failure};
+use super::super::{Context, Exit, Failure, set_variable};
+use super::end;
 use agents::{claude, codex};
 use clap::Subcommand;
 
@@ -34,7 +33,7 @@ pub enum Fixture {
 
 pub fn run(fixture: Fixture, context: Context) -> Result<(), Failure> {
     let folder = |variable: &str| {
-        super::set_variable(variable)
+        set_variable(variable)
             .map(PathBuf::from)
             .ok_or_else(|| Failure::new(Exit::Usage, format!("{variable} is not set")))
     };
