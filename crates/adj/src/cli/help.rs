@@ -100,7 +100,6 @@ mod tests {
     /// Commands that ask no operation, and why.
     #[rustfmt::skip]
     const LOCAL: &[(&str, &str)] = &[
-        ("run",               "it is the fleet: other commands ask it"),
         ("serve",             "it is the server: other commands ask it"),
         ("service install",   "it writes a unit file and asks systemd"),
         ("service status",    "it asks systemd"),

@@ -9,7 +9,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
     (
         "api/src",
         "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
-        &[("host.rs", "channels.rs", "known"), ("scope.rs", "channels.rs", "is_part_of")],
+        &[("scope.rs", "channels.rs", "is_part_of")],
     ),
     (
         "server/src",
@@ -24,9 +24,9 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "kernel/src",
         "the machine moves are carried out by rules, and rules move machines; World, commands and events name each other",
         &[
-            ("command.rs", "event.rs", "Event"),
-            ("command.rs", "rules/", "Rule"),
-            ("command.rs", "world.rs", "World"),
+            ("command/", "event.rs", "Event"),
+            ("command/", "rules/", "Rule"),
+            ("command/", "world.rs", "World"),
             ("draft.rs", "rules/", "Rule"),
             ("probe.rs", "world.rs", "World"),
             ("rooms.rs", "event.rs", "ChannelMade"),
