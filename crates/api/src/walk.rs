@@ -141,8 +141,12 @@ fn body(operation: &Operation) -> Value {
 
 /// The least that a schema takes.
 fn sample(schema: &Value) -> Value {
+    // Words with a comment each are forms with one value each.
+    if let Some(form) = schema["oneOf"].as_array().and_then(|forms| forms.first()) {
+        return sample(form);
+    }
     let words = schema["enum"].as_array().and_then(|words| words.first());
-    match (words, schema["type"].as_str()) {
+    match (words.or(schema.get("const")), schema["type"].as_str()) {
         (Some(word), _) => word.clone(),
         (None, Some("object")) => {
             let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);

@@ -1,6 +1,6 @@
 //! Tools of the architect's agent, in its own seat: each answers the request that it has in hand.
 
-use super::calls::{Answer, ToolAnswer, ToolContext};
+use super::context::{Answer, ToolAnswer, ToolContext};
 use api::types::architect::{ArchitectAnswer, Says};
 use api::types::{Nothing, tool as input};
 use api::{Exit, Failure, architect};

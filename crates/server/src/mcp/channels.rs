@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::calls::{Answer, ToolAnswer, ToolContext, named_of};
+use super::context::{Answer, ToolAnswer, ToolContext, named_of};
 use api::types::channel::{
     Channel, Entry, HeldTurn, MessagesQuery, NewMessage, ReviewDecision, TurnAction, TurnWord,
 };

@@ -8,6 +8,7 @@ mod architect;
 mod backend;
 mod calls;
 mod channels;
+mod context;
 #[cfg(debug_assertions)]
 pub mod fixture;
 mod mount;
@@ -38,7 +39,7 @@ use api::offered_tool::OfferedTool;
 use api::types::caller::Caller as Asker;
 use api::{self, Control, Host, Method, routes};
 use backend::OwnerBackend;
-use calls::{ToolAnswer, ToolContext};
+use context::{ToolAnswer, ToolContext};
 
 pub use backend::Backend;
 pub use mount::Mount;
@@ -69,7 +70,7 @@ impl Server {
     /// Who calls, as the project says.
     async fn caller(&self) -> Result<Asker, Failure> {
         let backend = self.backend.clone();
-        off_the_loop(move || calls::caller(&*backend)).await
+        off_the_loop(move || context::caller(&*backend)).await
     }
 }
 

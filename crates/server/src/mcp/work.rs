@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::calls::{Answer, ToolAnswer, ToolContext, named_of};
+use super::context::{Answer, ToolAnswer, ToolContext, named_of};
 use api::types::request::{Claim, NewRequest, Plan, ShowQuery, Wish};
 use api::types::task::{NewComment, Task, WorkPlan};
 use api::types::{Nothing, tool as input};
