@@ -1,7 +1,6 @@
 //! Channels, their turns, and the agents that speak in them.
 
 use super::{Folded, carried_out};
-use crate::{Millis, World};
 use crate::event::{
     ChannelClosed, ChannelMade, ChannelSaid, Fold, MemberAdded, MemberRemoved, MemberRests, MemberSkipped,
     MessageHeard, MessagesReleased, Posted, ReceiptsMoved, ReplyDecided, ReplyUnderWay, ReplyUnfinished,
@@ -10,6 +9,7 @@ use crate::event::{
 };
 use crate::rooms::{Channel, MESSAGES_KEPT, Message, Seated};
 use crate::world::Metered;
+use crate::{Millis, World};
 use imbl::OrdSet;
 use machines::names::AgentName;
 use machines::turn;

@@ -23,8 +23,8 @@ use crate::decisions::{self, Word};
 use crate::draft::{Draft, Ruled, system_for};
 use crate::effect::{Effect, Say, Timer};
 use crate::event::{
-    ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberSkipped,
-    MessageHeard, MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
+    ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberSkipped, MessageHeard,
+    MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
 };
 use crate::probe::Probe;
 use crate::rooms::{About, Channel, MEMBERS_MAX, OwnTimes, ROOMS_MAX, Seat, TurnEnd};

@@ -43,6 +43,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "the machine moves are carried out by rules, and rules move machines; World, commands and events name each other",
         &[
             ("draft.rs", "rules/", "Rule"),
+            ("rooms.rs", "world.rs", "Spend"),
             ("rules/", "why/", "fleet_blocker_but_money"),
             ("specs.rs", "world.rs", "Task"),
             ("standstill.rs", "waiting.rs", "About"),
@@ -71,7 +72,6 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
             ("rooms.rs", "people.rs", "person_moves"),
             ("rooms.rs", "seats.rs", "Said"),
             ("rooms.rs", "service.rs", "suspended_until"),
-            ("seats.rs", "outcome.rs", "describe"),
             ("service.rs", "presence.rs", "gone"),
             ("step.rs", "fleet.rs", "fill_place"),
             ("step.rs", "outcome.rs", "describe"),
