@@ -1,6 +1,7 @@
 //! Channels and the architect, driven through the kernel: what each row asks for is in the commit.
 
 use super::table::*;
+use crate::Commit;
 use crate::command::*;
 use crate::effect::{StepMessage, StepStart};
 use crate::words::StepEnding;
@@ -25,6 +26,10 @@ pub(super) const ALL: &[fn()] = &[
     a_review_room_decides_about_its_task,
     a_wait_keeps_the_turn,
     whoever_leaves_passes_the_turn_on,
+    the_last_agent_that_is_lost_leaves_a_channel_that_says_so,
+    what_an_agent_was_given_is_consumed_when_it_ends_its_turn_alone,
+    a_pause_stops_the_wait_for_silence,
+    a_turn_that_goes_on_after_its_reply_has_ended_begins_another_reply,
     the_architect_goes_from_request_to_stories,
     the_architect_asks_a_person_and_gives_up,
 ];
@@ -234,6 +239,77 @@ fn whoever_leaves_passes_the_turn_on() {
             room.play("a wait_requested at waitSeconds=300 itself -> a WAITING, timer off, timer 300 s");
         }
         room.play(&line);
+    }
+}
+
+#[test]
+fn the_last_agent_that_is_lost_leaves_a_channel_that_says_so() {
+    let alone = r#"a agent_starts -> a IDLE
+        a assigned_to_channel -> a QUEUED, +a, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
+        a wait_requested at waitSeconds=300 itself -> a WAITING, timer off, timer 300 s"#;
+    let queued = "a human_override at to=QUEUED by-ann -> a QUEUED, timer off, held by nobody, rests";
+    for before in [&[alone][..], &[alone, queued]] {
+        let mut room = Room::new();
+        before.iter().for_each(|lines| room.play(lines));
+        let (channel, agent) = (ChannelName::new("room").unwrap(), AgentName::new("a").unwrap());
+        let event = turn::Event::Disconnects { context: None };
+        let lost = room.0.commit(Actor::System, Ask::TurnEvent { channel, agent, event }, None).unwrap();
+        let said = said(&lost);
+        assert!(said.contains("announcement \"⚠️ No agents available in this channel\""), "{said}");
+    }
+}
+
+#[test]
+fn what_an_agent_was_given_is_consumed_when_it_ends_its_turn_alone() {
+    Room::new().play(
+        r#"a agent_starts -> a IDLE
+           a assigned_to_channel -> a QUEUED, +a, a ACTIVE, held by a, timer 60 s, turn "it is your turn"
+           a says=well itself -> agent:a: "well"
+           a TURN_COMPLETE alone=true itself -> a IDLE, a consumed 1, timer off, held by nobody, -a"#,
+    );
+}
+
+#[test]
+fn a_pause_stops_the_wait_for_silence() {
+    let config = json!({"autoDetectTurnEnd": true});
+    let mut talk = Talk::with("a", config, json!({}));
+    let silence = crate::Timer::Silence { channel: talk.room.clone() };
+    let listens = |talk: &Talk| talk.table.world.timers.contains_key(&silence);
+    let moved = |talk: &mut Talk, actor: Actor, event: turn::Event| {
+        let (channel, agent) = (talk.room.clone(), AgentName::new("a").unwrap());
+        talk.tell(actor, Ask::TurnEvent { channel, agent, event });
+    };
+    moved(&mut talk, Actor::System, turn::Event::AgentStarts);
+    moved(&mut talk, Actor::System, turn::Event::Assigned);
+    let wait = |at| turn::Event::WaitRequested {
+        at,
+        wait_seconds: 300,
+        because: turn::WaitReason::Requested,
+        note: None,
+    };
+    let mode = turn::InterruptBehaviour::Interrupt;
+    let interrupt = |at| turn::Event::Interrupt { at, wait_seconds: 300, mode };
+    for (actor, pauses) in [(itself("a"), wait(1)), (ann(), interrupt(1))] {
+        talk.tell(itself("a"), Ask::Post { channel: talk.room.clone(), text: "well".to_owned() });
+        assert!(listens(&talk), "it has said something, and may say more");
+        moved(&mut talk, actor, pauses);
+        assert!(!listens(&talk), "whoever waits says nothing, and has not ended its turn");
+        moved(&mut talk, Actor::System, turn::Event::WaitResolved { at: 2 });
+    }
+}
+
+#[test]
+fn a_turn_that_goes_on_after_its_reply_has_ended_begins_another_reply() {
+    for word in [TurnWord::Resume, TurnWord::Override { to: turn::State::Active }] {
+        let mut talk = Talk::new("coder intern", "interrupt");
+        talk.post("begin");
+        talk.post("stop");
+        talk.comes("end_reply", Happened::StepEnded { tip: None, usage: Usage::default() });
+        let goes_on = talk.word(ann(), "coder", word);
+        assert!(
+            goes_on.starts_with("coder ACTIVE") && goes_on.contains("coder speaks 0..2 again"),
+            "{goes_on}"
+        );
     }
 }
 

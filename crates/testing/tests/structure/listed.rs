@@ -25,6 +25,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "the machine moves are carried out by rules, and rules move machines; World, commands and events name each other",
         &[
             ("draft.rs", "rules/", "Rule"),
+            ("rooms.rs", "world.rs", "Spend"),
             ("rules/", "why/", "fleet_blocker_but_money"),
             ("specs.rs", "world.rs", "Task"),
             ("standstill.rs", "waiting.rs", "About"),
