@@ -19,7 +19,7 @@ demo: ## Build adj, and watch a fleet at work on a sample repository
 test: ## Run every test, and compare the printed pages and snapshots
 	scripts/test.sh
 
-quick: ## Run every test but those that start a fleet or play thousands of simulated lives
+quick: ## Run every test but those that start a fleet or take long
 	scripts/test.sh quick
 
 test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
@@ -64,10 +64,12 @@ cuts: ## Cut the power at every moment of a run, not only at some (half an hour)
 lint: ## Check format, lints, licences and advisories
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features adj/otel -- -D warnings
+# Building cargo-deny takes minutes, and its advisories need a network. A test (crates/testing/tests/structure/dependencies.rs)
+# checks licences and sources too, so that those hold in CI without it.
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
-	else echo "cargo-deny is not installed: licences and advisories were not checked (cargo install --locked cargo-deny)"; fi
+	else echo "cargo-deny is not installed: advisories were not checked (cargo install --locked cargo-deny)"; fi
 
 doc: ## Write docs/machines, docs/rules.md, docs/configuration.md, docs/api.md and docs/promises.md from the tables, and build the crates' documentation
-	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet --workspace --features adj/otel --lib -- docs reference permissions metrics
+	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet --workspace --features adj/otel --lib --bins -- docs reference permissions metrics walk readme
 	ADJ_WRITE_DOCS=1 $(CARGO) test --quiet --workspace --features adj/otel --test cli -- promises
 	$(CARGO) doc --workspace --no-deps

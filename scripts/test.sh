@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of the workspace: all, or with `quick` as first argument those that neither start a fleet nor play long
-# simulations. Other arguments go to the test runner: names, or `-E 'test(…)'` for nextest.
+# Runs the tests of the workspace: all, or with `quick` as first argument those that neither start a fleet nor take long (the list
+# below). Other arguments go to the test runner: names, or `-E 'test(…)'` for nextest.
 #
 # Most tests start a fleet and wait, so with nextest three run at a time for each core. As root they get a folder in memory,
 # which is unmounted when they end; tests that are about a disk make one of their own. ADJ_TEST_DIR names another folder.
@@ -26,6 +26,14 @@ if [ -n "$folder" ]; then
 fi
 
 features=(--workspace --features adj/otel)
+# Parts of the names of tests that `quick` leaves out besides fleets: each took above ten seconds on two busy cores.
+long=(
+  whatever_goes_wrong with_faults_that_pass                     # the long simulations
+  tests::crash::a_task_in kill_anywhere was_killed_anywhere     # a process is killed at each of many moments
+  a_full_disk_at_any_write                                      # a write fails at each of many moments
+  every_command_is_answered_alike                               # every command is run in six ways
+  two_hundred who_is_slow_silent a_server_stops_within_a_second # many clients, or time limits of the server
+)
 quick=
 if [ "${1:-}" = quick ]; then
   quick=1
@@ -33,13 +41,17 @@ if [ "${1:-}" = quick ]; then
 fi
 if cargo nextest --version >/dev/null 2>&1; then
   if [ -n "$quick" ]; then
-    set -- -E 'not test(/^fleet::/) and not test(whatever_goes_wrong)' "$@"
+    set -- -E "not test(/^fleet::/)$(printf ' and not test(%s)' "${long[@]}")" "$@"
   fi
-  exec cargo nextest run "${features[@]}" --test-threads "${ADJ_TEST_THREADS:-$((3 * $(nproc)))}" "$@"
+  status=0
+  cargo nextest run "${features[@]}" --test-threads "${ADJ_TEST_THREADS:-$((3 * $(nproc)))}" "$@" || status=$?
+  scripts/slow-tests.sh "${CARGO_TARGET_DIR:-target}/nextest/default/junit.xml" || status=1
+  exit "$status"
 fi
 echo "cargo-nextest is not installed, so tests share a process and no times are printed (cargo install --locked cargo-nextest)"
 skipped=()
 if [ -n "$quick" ]; then
-  skipped=(--skip fleet:: --skip whatever_goes_wrong)
+  skipped=(--skip fleet::)
+  for name in "${long[@]}"; do skipped+=(--skip "$name"); done
 fi
 exec cargo test "${features[@]}" "$@" -- "${skipped[@]}"

@@ -1,6 +1,6 @@
-//! `command`: any program. The prompt on its standard input, and all that it prints is its message.
+//! `command`: any program. The prompt is its standard input, and its whole output is its message.
 //!
-//! Such a program has no session, asks nothing, and says nothing of its price, which stays unknown.
+//! Such a program has no session, asks nothing, and reports no price, so its price is unknown.
 
 use super::{
     Adapter, AgentError, Ended, Exit, Input, Launch, Notices, Order, Reader, Said, Stdin, TEXT_BYTES_MAX,

@@ -25,6 +25,7 @@ use kernel::command::{StepFailure, Usage};
 use kernel::decisions::{self, Word};
 use machines::run::ToolCall;
 use nix::libc;
+use process::sandbox::places::ProgramHome;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::io::Read;
@@ -82,6 +83,11 @@ pub trait Adapter: Send + Sync {
     /// Whether its program is given the tools by which an agent speaks to Adjutant.
     fn has_tools(&self) -> bool {
         false
+    }
+
+    /// What its program keeps of itself in the user's home, hidden from all other agents and from tests: `~/.codex`.
+    fn home(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Whether the program may look at what it keeps of itself in the user's home. One that is given its login by a variable
@@ -152,6 +158,31 @@ adapters! {
 /// The adapters that there are, by the name that the settings have.
 pub fn adapter(name: &str) -> Option<&'static dyn Adapter> {
     ADAPTERS.iter().copied().find(|adapter| adapter.name() == name)
+}
+
+/// What the programs of all adapters keep of themselves in the user's home.
+pub fn homes() -> Vec<ProgramHome> {
+    ADAPTERS.iter().filter_map(|adapter| Some((adapter.program()?, adapter.home()))).collect()
+}
+
+/// The adapters as a sentence lists them: `"claude", "codex", "command" (any program) or "script"`.
+pub fn choices() -> String {
+    let words: Vec<String> = ADAPTERS
+        .iter()
+        .map(|adapter| match (adapter.program(), adapter.command_is()) {
+            (None, CommandIs::Program) => format!("\"{}\" (any program)", adapter.name()),
+            _ => format!("\"{}\"", adapter.name()),
+        })
+        .collect();
+    listed(&words)
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub fn listed(words: &[String]) -> String {
+    match words {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 /// One step, as it is ordered: everything that an adapter may need to start it. It is kept with the step, so that
@@ -433,14 +464,16 @@ fn failure_of(exit: &Exit, program: &str) -> Option<(String, StepFailure)> {
         Reason::Exited => match (exit.code, exit.signal) {
             (Some(code), _) => (format!("{program} ended with exit code {code}"), failed),
             (None, Some(signal)) => (format!("{program} was ended by signal {signal}"), failed),
-            (None, None) => (format!("nobody knows how {program} ended"), StepFailure::Lost),
+            (None, None) => (format!("{program} ended in an unknown way"), StepFailure::Lost),
         },
-        Reason::TimedOut => (format!("{program} did not end in the step's time"), StepFailure::TimedOut),
+        Reason::TimedOut => (format!("{program} exceeded the time limit of the step"), StepFailure::TimedOut),
         Reason::Ended | Reason::Processes(_) | Reason::Memory(_) => {
-            (format!("{program} was ended as was asked"), failed)
+            (format!("{program} was ended on request"), failed)
         }
         Reason::Alone => (format!("{program} was ended: no server came back for it"), StepFailure::Lost),
-        Reason::OutputLimit => (format!("{program} was ended: it printed more than a step may"), failed),
+        Reason::OutputLimit => {
+            (format!("{program} was ended: it printed more than limits.output_bytes"), failed)
+        }
         Reason::CouldNotStart(error) => (format!("{program} could not be started: {error}"), failed),
     })
 }
@@ -448,11 +481,9 @@ fn failure_of(exit: &Exit, program: &str) -> Option<(String, StepFailure)> {
 /// Why a step cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    #[error("adapter `{adapter}` needs a `command`, and the settings give it none")]
+    #[error("adapter `{adapter}` needs a `command` in adjutant.toml")]
     NoCommand { adapter: &'static str },
-    #[error(
-        "`{flag}` in the command of a `{adapter}` agent would let it act without being asked; take it out"
-    )]
+    #[error("`{flag}` in the command of a `{adapter}` agent would let it act without asking; remove it")]
     Ungated { adapter: &'static str, flag: String },
     #[error("`{session}` cannot be a session: it must be letters, digits and `-`")]
     BadSession { session: String },
@@ -474,7 +505,7 @@ pub fn deny(protocol: &str, line: &[u8]) -> Option<Vec<u8>> {
 fn not_understood(line: &[u8], whole: bool) -> String {
     match whole {
         true => format!("not understood: {}", shortened(&String::from_utf8_lossy(line), 200)),
-        false => "a line was longer than a line may be, and was cut".to_owned(),
+        false => "a line was longer than limits.line_bytes and was cut".to_owned(),
     }
 }
 
@@ -609,7 +640,7 @@ impl Notices {
         self.given += 1;
         match self.given {
             given if given < NOTICES_MAX => Some(Said::Notice(shortened(&text.into(), 4096))),
-            NOTICES_MAX => Some(Said::Notice("more notices of this step are left out".to_owned())),
+            NOTICES_MAX => Some(Said::Notice("further notices of this step are omitted".to_owned())),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! The texts that agents are told, by what they are for.
+//! The kinds of prompts.
 
 use kernel::effect::Prompt;
 

@@ -97,7 +97,7 @@ fn a_command_gets_its_prompt_as_input_and_its_placeholders_filled_once() {
 #[test]
 fn a_command_without_a_program_cannot_be_started() {
     let error = adapter("command").unwrap().launch(&order()).unwrap_err();
-    assert_eq!(error.to_string(), "adapter `command` needs a `command`, and the settings give it none");
+    assert_eq!(error.to_string(), "adapter `command` needs a `command` in adjutant.toml");
 }
 
 #[test]
@@ -130,9 +130,13 @@ fn how_a_command_ends_badly_is_told_with_its_last_complaint() {
             "`agent` was ended by signal 9: no such file\nDONE",
             StepFailure::Failed,
         ),
-        (Exit::signal(9, Reason::TimedOut), "`agent` did not end in the step's time", StepFailure::TimedOut),
+        (
+            Exit::signal(9, Reason::TimedOut),
+            "`agent` exceeded the time limit of the step",
+            StepFailure::TimedOut,
+        ),
         (Exit::signal(9, Reason::Alone), "`agent` was ended: no server came back for it", StepFailure::Lost),
-        (Exit::unknown(), "nobody knows how `agent` ended", StepFailure::Lost),
+        (Exit::unknown(), "`agent` ended in an unknown way", StepFailure::Lost),
     ];
     for (exit, expected, expected_why) in cases {
         let mut reader =

@@ -1,6 +1,6 @@
-//! What an agent said, as people read it: `adj peek`, `adj logs`, and the same as JSON.
+//! The transcript of an agent for people: `adj peek`, `adj logs`, and the same as JSON.
 //!
-//! Everything in it comes from an agent. It is shown as text, and cannot move the cursor or turn the line around.
+//! All of it comes from an agent. It is printed as text, and cannot move the cursor or reverse the line.
 
 use super::Said;
 use base::visible::{is_harmless, visible_code};

@@ -2,7 +2,7 @@
 
 use super::types::Nothing;
 use super::types::architect::{Architect, ArchitectAnswer, Says, Taken};
-use super::{Call, Problem, requests, view, word, wrong};
+use super::{Call, Problem, requests, view, wrong};
 use kernel::Ask;
 use kernel::rooms::Seat;
 
@@ -45,12 +45,11 @@ pub fn answer(call: &Call, (): (), _: Nothing, said: ArchitectAnswer) -> Result<
 fn read(said: ArchitectAnswer) -> Result<kernel::command::ArchitectAnswer, Problem> {
     use kernel::command::ArchitectAnswer as Answer;
     let ArchitectAnswer { answer, text, stories } = said;
-    let says = word::<Says>("answer", &answer)?;
-    if stories.is_some() && says != Says::Stories {
-        return Err(wrong("stories", format!("`{says}` has no stories")));
+    if stories.is_some() && answer != Says::Stories {
+        return Err(wrong("stories", format!("`{answer}` has no stories")));
     }
     let text = text.unwrap_or_default();
-    Ok(match says {
+    Ok(match answer {
         Says::Answer => Answer::Answer { text },
         Says::Approve => Answer::Approve { note: text },
         Says::Changes => Answer::Changes { text },

@@ -1,9 +1,8 @@
 //! Tasks, approvals, the merge queue, and what it all cost.
 
 use super::asks::Asks;
-use super::history::{self, Worked};
 use super::types::approval::{Approval, Decide};
-use super::types::cost::{Cost, Item, Spend};
+use super::types::cost::{Cost, CostBy, Item, Spend};
 use super::types::request::ShowQuery;
 use super::types::task::{
     Add, Edit, Move, Moved, NewComment, NewDependency, NewPlan, Queue, Queued, Restart, Review, Reviewed,
@@ -11,17 +10,17 @@ use super::types::task::{
 };
 use super::types::why::TaskWhy;
 use super::types::{self, Cursor, Limit, Nothing, Page, Paging};
-use super::{Call, Problem, field, scope, time, view, word, wrong};
+use super::worked::{self, Worked};
+use super::{Call, Problem, field, scope, time, view, wrong};
 use git::DiffWish;
 use kernel::Ask;
 use kernel::command::{Decision, NewTask};
-use kernel::config::names_of;
 use kernel::words::Raise;
 use kernel::world::Task;
 use machines::Wire;
 use machines::names::{ApprovalId, TaskId};
 use machines::task::{
-    Checklist, ChecklistItem, Completion, CostSummary, Deliverable, Payload, Status, TaskType, WorkPlan,
+    Checklist, ChecklistItem, Completion, CostSummary, Deliverable, Payload, Status, WorkPlan,
 };
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -36,10 +35,7 @@ pub fn list(
     _: Nothing,
 ) -> Result<Page<TaskLine>, Problem> {
     let (after, limit) = (Cursor::number(query.after), Limit::number(query.limit));
-    let statuses: Vec<Status> = match &query.status {
-        Some(list) => list.split(',').map(status).collect::<Result<_, _>>()?,
-        None => Status::ALL.to_vec(),
-    };
+    let statuses = query.status.map_or_else(|| Status::ALL.to_vec(), |statuses| statuses.0);
     let assignee = query.assignee.as_deref();
     let world = call.world();
     let is_for = |task: &&Task| {
@@ -82,13 +78,6 @@ pub fn board(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<types::task:
     Ok(types::task::Board { seq: world.seq, items })
 }
 
-fn status(text: &str) -> Result<Status, Problem> {
-    Status::read(text).ok_or_else(|| {
-        Problem::bad(format!("there is no status `{}`", text.escape_debug()))
-            .hint(format!("use one of {}", names_of::<Status>()))
-    })
-}
-
 pub fn add(call: &Call, (): (), _: Nothing, new: Add) -> Result<Asks<Shown>, Problem> {
     let Add { title, body, id, task_type, priority, reopens, plan, reviewer_id, depends_on, agent, try_of } =
         new;
@@ -96,7 +85,6 @@ pub fn add(call: &Call, (): (), _: Nothing, new: Add) -> Result<Asks<Shown>, Pro
     let reopens = reopens.map(|id| field("reopens", &id)).transpose()?;
     let try_of = try_of.map(|id| field("tryOf", &id)).transpose()?;
     let depends_on = depends_on.iter().map(|id| field("dependsOn", id)).collect::<Result<_, _>>()?;
-    let task_type = task_type.map(|name| word::<TaskType>("type", &name)).transpose()?;
     let agent = agent.and_then(chosen).map(|agent| field("agent", &agent)).transpose()?;
     let (reviewer, run) = (reviewer_id.map(SmolStr::from), call.request.run.clone());
     let new = NewTask {
@@ -178,8 +166,8 @@ pub fn edit(_: &Call, id: TaskId, _: Nothing, edit: Edit) -> Result<Asks<Shown>,
 }
 
 pub fn transition(_: &Call, id: TaskId, _: Nothing, moved: Move) -> Result<Asks<Moved>, Problem> {
-    let to = moved.to.as_deref().ok_or_else(|| Problem::bad("`to` is missing: the status to move to"))?;
-    let (to, payload) = (status(to)?, Box::new(payload(moved)?));
+    let to = moved.to.ok_or_else(|| Problem::bad("`to` is missing: the status to move to"))?;
+    let payload = Box::new(payload(moved)?);
     let ask = Ask::MoveTask { id: id.clone(), to, payload };
     Ok(Asks::new(ask, move |call, _| Ok(Moved { success: true, task: shown(call, &id)? })))
 }
@@ -361,7 +349,7 @@ pub fn approvals(
 pub fn approval(call: &Call, id: ApprovalId, query: ShowQuery, _: Nothing) -> Result<Approval, Problem> {
     let known = call.world().approvals.contains_key(&id);
     let decided = |world: &kernel::World| world.approvals.get(&id)?.decided.as_ref().map(drop);
-    let _ = super::requests::awaited(call, query.wait && known, decided);
+    let _ = super::awaiting::awaited(call, query.wait && known, decided);
     let world = call.world();
     let found = world.approvals.get(&id).ok_or_else(|| {
         Problem::not_found(format!("there is no approval `{id}`")).hint("`adj approvals` lists the open ones")
@@ -371,7 +359,6 @@ pub fn approval(call: &Call, id: ApprovalId, query: ShowQuery, _: Nothing) -> Re
 
 pub fn decide(call: &Call, id: ApprovalId, _: Nothing, decide: Decide) -> Result<Approval, Problem> {
     let Decide { approve, note, to, raise_turns, raise_usd, complete, always } = decide;
-    let to = to.map(|to| word::<Status>("to", &to)).transpose()?;
     let raise = match (raise_turns, raise_usd) {
         (None, None) => None,
         (Some(turns), None) => Some(Raise::Turns(turns)),
@@ -432,7 +419,7 @@ pub fn reviews(call: &Call, (): (), paging: Paging, _: Nothing) -> Result<Page<S
 pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Reviewed, Problem> {
     let world = call.world();
     let task = world.task(&id).ok_or_else(|| no_task(&id))?;
-    let Worked { said, millis } = history::worked(call, &id)?;
+    let Worked { said, millis } = worked::worked(call, &id)?;
     // The rest is shown also if git fails, together with the reason.
     let (commits, commits_problem) = match call.access.host.commits(task) {
         Ok(commits) => (commits, None),
@@ -458,31 +445,30 @@ pub fn reviewed(call: &Call, id: TaskId, _: Nothing, _: Nothing) -> Result<Revie
 
 pub fn cost(call: &Call, (): (), query: types::cost::Query, _: Nothing) -> Result<Cost, Problem> {
     let world = call.world();
-    let by = query.by.unwrap_or_else(|| "task".to_owned());
+    let by = query.by.unwrap_or(CostBy::Task);
     let item = |name: String, spend: Spend| Item { name, spend, step: None };
-    let items: Vec<Item> = match by.as_str() {
-        "task" => {
+    let items: Vec<Item> = match by {
+        CostBy::Task => {
             let spent = world.tasks.values().filter(|task| task.spend != Default::default());
             spent.map(|task| item(task.id.to_string(), view::spend(&world, &task.spend))).collect()
         }
-        "agent" => {
+        CostBy::Agent => {
             let agents = world.spend.by_agent.iter();
             agents.map(|(agent, total)| item(agent.to_string(), view::total(&world, total))).collect()
         }
-        "worker" => {
+        CostBy::Worker => {
             let workers = world.workers.values();
             workers.map(|worker| item(worker.name.to_string(), view::spend(&world, &worker.spend))).collect()
         }
-        "run" => {
+        CostBy::Run => {
             world.runs.values().map(|run| item(run.id.to_string(), view::spend(&world, &run.spend))).collect()
         }
-        "day" => {
+        CostBy::Day => {
             let date = |day: i64| view::time(day * 24 * 60 * 60 * 1_000)[..10].to_owned();
             let days = world.spend.by_day.iter();
             days.map(|(day, total)| item(date(*day), view::total(&world, total))).collect()
         }
-        "step" => history::steps(call)?,
-        _ => return Err(Problem::bad("`by` must be task, step, agent, day, worker or run")),
+        CostBy::Step => worked::steps(call)?,
     };
     Ok(Cost { by, total: view::spend(&world, &world.spend), items })
 }

@@ -9,14 +9,14 @@ use super::types::channel::{
     NewMember, NewMessage, OverrideTo, ReviewDecision, TurnAction, TurnWord,
 };
 use super::types::{Cursor, Limit, Nothing, Page, Paging, Room, json_bytes, task};
-use super::{Call, Problem, WAIT_MAX, board, field, requests, time, view, word, wrong};
+use super::{Call, Problem, WAIT_MAX, board, field, time, view, wrong};
 use kernel::event::SaidKind;
-use kernel::rooms::{self, About, OwnTimes, Seat, TurnEnd};
+use kernel::rooms::{self, About, OwnTimes, Seat};
 use kernel::world::Spend;
 use kernel::{Actor, Ask, Event, World, budget, command};
 use log::Record;
 use machines::names::{AgentName, ChannelName, TaskId};
-use machines::turn::{self, InterruptBehaviour};
+use machines::turn;
 
 pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Channel>, Problem> {
     let world = call.world();
@@ -160,19 +160,17 @@ fn member(world: &World, name: &ChannelName, channel: &rooms::Channel, agent: &A
 pub fn make(call: &Call, (): (), _: Nothing, new: NewChannel) -> Result<Channel, Problem> {
     let name: ChannelName = field("name", &new.name)?;
     let task = new.task.map(|task| field::<TaskId>("task", &task)).transpose()?;
-    let ends = new.ends.map(|ends| word::<TurnEnd>("ends", &ends)).transpose()?;
     let given = new.turn_config.unwrap_or_default();
-    let mode = word::<InterruptBehaviour>("humanInterruptMode", &given.human_interrupt_mode)?;
     let config = turn::TurnConfig {
         default_timeout_seconds: given.default_timeout_seconds,
         wait_timeout_seconds: given.wait_timeout_seconds,
-        human_interrupt_mode: mode,
+        human_interrupt_mode: given.human_interrupt_mode,
         announce_timeouts: given.announce_timeouts,
         announce_disconnects: given.announce_disconnects,
         auto_detect_turn_end: given.auto_detect_turn_end,
         auto_detect_silence_seconds: given.auto_detect_silence_seconds,
     };
-    let about = About { topic: new.topic, task, ends: ends.unwrap_or_default() };
+    let about = About { topic: new.topic, task, ends: new.ends.unwrap_or_default() };
     call.submit(Ask::MakeChannel { name: name.clone(), config, about })?;
     show(call, name, Nothing {}, Nothing {})
 }
@@ -261,7 +259,7 @@ pub fn messages(
         }
         from = from.max(last_read(call, &world, &name, end));
         let grown = |world: &World| (world.seq != end).then_some(());
-        if requests::awaited_until(call, deadline, grown).is_none() {
+        if super::awaiting::awaited_until(call, deadline, grown).is_none() {
             return Ok(Page { items: Vec::new(), next: None });
         }
     }
@@ -448,24 +446,23 @@ pub fn told(record: &Record) -> Option<Entry> {
 }
 
 pub fn turn(call: &Call, name: ChannelName, _: Nothing, said: TurnWord) -> Result<Channel, Problem> {
-    let action = word::<TurnAction>("action", &said.action)?;
     let agent = match &said.agent {
         Some(agent) => field::<AgentName>("agent", agent)?,
         None => meant(call, &name)?,
     };
-    let only = |field: &'static str, given: bool, with: TurnAction| match given && action != with {
+    let only = |field: &'static str, given: bool, with: TurnAction| match given && said.action != with {
         true => Err(wrong(field, format!("`{field}` is only valid with `{with}`"))),
         false => Ok(()),
     };
     only("to", said.to.is_some(), TurnAction::Override)?;
     only("note", said.note.is_some(), TurnAction::Wait)?;
     only("seconds", said.seconds.is_some(), TurnAction::Wait)?;
-    let word = match action {
+    let word = match said.action {
         TurnAction::Complete => command::TurnWord::Complete,
         TurnAction::Pass => command::TurnWord::Pass,
         TurnAction::Wait => command::TurnWord::Wait { note: said.note, seconds: said.seconds },
         TurnAction::Resume => command::TurnWord::Resume,
-        TurnAction::Override => command::TurnWord::Override { to: target(said.to.as_deref())? },
+        TurnAction::Override => command::TurnWord::Override { to: target(said.to)? },
         TurnAction::Cancel => command::TurnWord::Cancel,
         TurnAction::Skip => command::TurnWord::Skip,
         TurnAction::Fresh => command::TurnWord::Fresh,
@@ -474,11 +471,11 @@ pub fn turn(call: &Call, name: ChannelName, _: Nothing, said: TurnWord) -> Resul
     show(call, name, Nothing {}, Nothing {})
 }
 
-fn target(to: Option<&str>) -> Result<turn::State, Problem> {
+fn target(to: Option<OverrideTo>) -> Result<turn::State, Problem> {
     let Some(to) = to else {
         return Err(wrong("to", "`to` is missing: ACTIVE resumes the turn, QUEUED ends it".to_owned()));
     };
-    Ok(match word::<OverrideTo>("to", to)? {
+    Ok(match to {
         OverrideTo::Active => turn::State::Active,
         OverrideTo::Queued => turn::State::Queued,
     })

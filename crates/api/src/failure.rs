@@ -228,7 +228,7 @@ impl From<Refusal> for Failure {
 
 impl From<crate::Problem> for Failure {
     fn from(problem: crate::Problem) -> Self {
-        Self::of_problem(problem.status, crate::routes::document(&problem.document()))
+        Self::of_problem(problem.status, crate::operation::document(&problem.document()))
     }
 }
 

@@ -8,6 +8,7 @@ use super::types::why::{FleetWhy, Waits, WorkerWhy};
 use super::types::worker::{Acted, Assign, Cleaned, Cleanup, Merge, Removed, Retired, Spawn, Workers};
 use super::types::{self, Nothing, Page, Paging};
 use super::{Call, Problem, field, view};
+use crate::story_feed::StoryFeed;
 use kernel::choice::Choice;
 use kernel::why::Guard;
 use kernel::words::Condition;
@@ -16,6 +17,7 @@ use kernel::{Ask, World};
 use machines::Millis;
 use machines::names::{AgentName, WorkerName};
 use smol_str::SmolStr;
+use std::sync::Arc;
 
 type Shown = types::worker::Worker;
 
@@ -38,6 +40,10 @@ pub trait Control: Send + Sync {
     }
     /// Has the settings read anew, soon.
     fn reread(&self);
+    /// What it has told since it began.
+    fn story(&self) -> Option<Arc<StoryFeed>> {
+        None
+    }
 }
 
 /// What runs.
@@ -177,7 +183,7 @@ pub fn worker(call: &Call, name: WorkerName, _: Nothing, _: Nothing) -> Result<S
 /// What the caller may know of a worker.
 fn shown(call: &Call, world: &World, worker: &Worker) -> Shown {
     match super::scope::is_its_worker(world, call.request, worker) {
-        true => view::worker(world, worker),
+        true => view::worker(world, worker, call.request.at),
         false => view::worker_line(world, worker),
     }
 }

@@ -36,6 +36,11 @@ pub fn json_lines(document: &impl Serialize) -> String {
     plain.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
 }
 
+/// A time of the API as a number; `None` where it is none, or outside the years that a calendar has.
+pub fn read_time(text: &str) -> Option<machines::Millis> {
+    Some(text.parse::<jiff::Timestamp>().ok()?.as_millisecond())
+}
+
 /// A length of virtual or real time, in its two largest units.
 pub fn duration(millis: i64) -> String {
     let seconds = millis / 1000;

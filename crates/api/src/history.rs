@@ -1,21 +1,16 @@
 //! What happened: told in words, as transitions, or as the log has it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::types::cost::{Item as CostItem, Spend, Step as CostStep};
 use super::types::history::{EventsQuery, Item, Query, Record as RecordView, Told, Transition};
 use super::types::{Cursor, Limit, Nothing, Page, Room};
 use super::{Call, Problem, time, view};
 use crate::story::Story;
-use kernel::world::{Tariff, World};
-use kernel::{Event, budget};
+use kernel::Event;
+use kernel::world::World;
 use log::Record;
-use machines::names::{
-    AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, SpecId, TaskId, WorkerName,
-};
-use machines::run;
-use machines::suspended::Wrapped;
+use machines::names::{ApprovalId, ChannelName, RequestId, RunId, SpecId, TaskId, WorkerName};
 use serde_json::Value;
 
 /// Whose history.
@@ -128,35 +123,6 @@ pub fn of_channel(call: &Call, name: ChannelName, query: Query, _: Nothing) -> R
     history(call, &query, &Of::Channel(name))
 }
 
-/// What an agent made of its task: its last words, and how long it was at work.
-pub struct Worked {
-    pub said: Option<String>,
-    pub millis: i64,
-}
-
-/// Read from the log: the World has no use for either.
-pub fn worked(call: &Call, id: &TaskId) -> Result<Worked, Problem> {
-    let (task, runs) = (format!("task/{id}"), format!("run/{id}."));
-    let mut worked = Worked { said: None, millis: 0 };
-    let mut since = None;
-    call.access.project.scan(0, &mut |record| {
-        if record.stream == task && record.kind == "lease_given" {
-            since = Some(record.at);
-        } else if record.stream == task && record.kind == "lease_ended" {
-            worked.millis += since.take().map_or(0, |since| record.at - since);
-        } else if record.kind == "run_moved"
-            && record.stream.strip_prefix(&runs).is_some_and(|number| !number.contains('.'))
-            && let Ok(Event::RunMoved(moved)) = Event::decode(&record.kind, &record.data)
-            && let Wrapped::Inner(run::Event::Step { output: Some(output), .. }) = moved.input
-        {
-            worked.said = Some(output);
-        }
-        ControlFlow::Continue(())
-    })?;
-    worked.millis += since.map_or(0, |since| call.request.at - since);
-    Ok(worked)
-}
-
 /// Transitions in the one form that all five machines are logged in; with `all`, every record; with `story`, what it
 /// meant, in words.
 fn history(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
@@ -263,100 +229,10 @@ fn story(call: &Call, query: &Query, of: &Of) -> Result<Page<Item>, Problem> {
     Ok(Page { items, next: more.then(|| last.to_string()) })
 }
 
-/// What each step has used. The log knows; the World only has the sums.
-pub fn steps(call: &Call) -> Result<Vec<CostItem>, Problem> {
-    struct Step {
-        effect: EffectId,
-        run: RunId,
-        task: TaskId,
-        agent: AgentName,
-        tariff: Tariff,
-        worker: Option<WorkerName>,
-        at: i64,
-        cost: u64,
-        input_tokens: u64,
-        output_tokens: u64,
-        /// What was set aside, where its price was not named.
-        held: Option<u64>,
-    }
-    let world = call.world();
-    let mut starts: BTreeSet<EffectId> = BTreeSet::new();
-    let mut steps: Vec<Step> = Vec::new();
-    // The run's step that what is charged belongs to: the last that was begun.
-    let mut current: BTreeMap<RunId, usize> = BTreeMap::new();
-    call.access.project.scan(0, &mut |record| {
-        match Event::decode(&record.kind, &record.data) {
-            Ok(Event::EffectAsked(asked)) if asked.what.kind() == "start_step" => starts.extend([asked.id]),
-            Ok(Event::StepUnderWay(begun)) => {
-                if let (Some(effect), Some(run)) = (begun.effect, world.run(&begun.id))
-                    && starts.contains(&effect)
-                {
-                    current.insert(begun.id.clone(), steps.len());
-                    steps.push(Step {
-                        effect,
-                        run: begun.id,
-                        task: run.task.clone(),
-                        agent: run.agent.clone(),
-                        tariff: Tariff::of(&run.agent, None),
-                        worker: None,
-                        at: record.at,
-                        cost: 0,
-                        input_tokens: 0,
-                        output_tokens: 0,
-                        held: None,
-                    });
-                }
-            }
-            Ok(Event::Charged(charged)) => {
-                let step = current.get(&charged.id).and_then(|index| steps.get_mut(*index));
-                let Some(step) = step else { return ControlFlow::Continue(()) };
-                step.tariff = charged.tariff();
-                step.worker = charged.worker.or(step.worker.take());
-                step.input_tokens += charged.input_tokens;
-                step.output_tokens += charged.output_tokens;
-                match charged.priced {
-                    true => step.cost += charged.cost,
-                    false => step.held = Some(step.held.unwrap_or(0) + charged.cost),
-                }
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    })?;
-    let shown = |step: &Step| {
-        let estimate = step.held.and_then(|_| {
-            let whole = budget::estimate(&world, &step.tariff, step.input_tokens + step.output_tokens)?;
-            Some(whole.saturating_sub(step.cost))
-        });
-        let held = step.held.filter(|_| estimate.is_none()).unwrap_or(0);
-        CostItem {
-            name: view::text(&step.effect),
-            spend: Spend {
-                usd: view::usd(step.cost),
-                input_tokens: step.input_tokens,
-                output_tokens: step.output_tokens,
-                reserved_usd: 0.0,
-                unpriced_steps: u32::from(step.held.is_some()),
-                estimated_steps: u32::from(estimate.is_some()),
-                estimated_usd: view::usd(estimate.unwrap_or(0)),
-                set_aside_usd: view::usd(held),
-            },
-            step: Some(CostStep {
-                task: view::text(&step.task),
-                run: view::text(&step.run),
-                agent: view::text(&step.agent),
-                worker: step.worker.as_ref().map(view::text),
-                started_at: time(step.at),
-            }),
-        }
-    };
-    Ok(steps.iter().map(shown).collect())
-}
-
 pub fn events(call: &Call, (): (), query: EventsQuery, _: Nothing) -> Result<Page<RecordView>, Problem> {
     let EventsQuery { after, limit, wait } = query;
     let seen = Cursor::number(after);
-    let _ = super::requests::awaited(call, wait, |world| (world.seq != seen).then_some(()));
+    let _ = super::awaiting::awaited(call, wait, |world| (world.seq != seen).then_some(()));
     page(call, after, limit, &|record| Some(record_view(record)))
 }
 

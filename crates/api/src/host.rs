@@ -13,7 +13,7 @@ use super::types::host::{
 };
 use super::types::token::{Minted, TokenLine, TokenRole};
 use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging, Room, json_bytes};
-use super::{Call, Problem, board, channels, fleet, name, time, wrong};
+use super::{Call, Problem, WAIT_MAX, board, channels, fleet, name, time, wrong};
 use agents::AdapterKind;
 use git::{DIFF_BYTES_MAX, DiffWish};
 use kernel::World;
@@ -28,8 +28,6 @@ pub use super::types::host::{
     Commit, Configured, Entry, Finding, Level, MovedBranch, Prompt, TestRun, Trash,
 };
 
-/// A long poll waits this long at most; then its page is empty and the caller asks again.
-pub const WAIT_MAX: Duration = Duration::from_secs(20);
 /// The least that a patch can be limited to, in bytes.
 const DIFF_BYTES_MIN: usize = 1024;
 /// How long one look waits: between two it is seen whether the worker has anything in hand still.
@@ -591,9 +589,6 @@ pub(super) fn ticket_problems(
     Ok(paging.page(call.access.host.ticket_problems()?))
 }
 
-/// How a log is sent whole: a line of JSON for each record, behind one that says how many there are.
-pub const EXPORT: &str = "application/x-ndjson";
-
 pub fn export(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<ExportHead, Problem> {
     call.access.host.export_head()
 }
@@ -653,7 +648,10 @@ fn fleet_finding(call: &Call) -> Finding {
             Some(sandbox) => found(Level::Ok, format!("it runs as pid {}; {sandbox}", status.pid), None),
             None => found(
                 Level::Warning,
-                format!("it runs as pid {} without a sandbox: the roles of agents are advisory", status.pid),
+                format!(
+                    "it runs as pid {} without a sandbox: the roles of agents are only advisory",
+                    status.pid
+                ),
                 Some("set `sandbox.mode` to \"strict\" to refuse to run without one"),
             ),
         },

@@ -7,39 +7,49 @@
 #[cfg(test)]
 extern crate self as api;
 
+pub mod activity;
 mod agents;
-mod architect;
+pub mod architect;
 pub mod asks;
-mod board;
-mod caller;
+mod awaiting;
+pub mod board;
+pub mod caller;
 pub mod channels;
+pub mod deferred;
 pub mod failure;
 #[cfg(test)]
 mod fake;
-mod fleet;
+pub mod fleet;
 pub mod format;
-mod history;
+pub mod history;
 pub mod host;
+mod member;
+pub mod offered_tool;
 pub mod openapi;
+pub mod operation;
+pub mod overview;
 mod problem;
 #[cfg(test)]
 mod reference;
 pub mod replay;
-mod requests;
+pub mod requests;
 pub mod routes;
 mod runs;
 mod scope;
 mod specs;
 pub mod story;
+pub mod story_feed;
 #[cfg(test)]
 mod tests;
 pub mod tokens;
+pub mod tool;
 pub mod turns;
 pub mod types;
 mod view;
 mod waiting;
 #[cfg(test)]
 mod walk;
+mod worked;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -53,15 +63,16 @@ use log::{Log, Record, Seq};
 use machines::Millis;
 use machines::names::{EffectId, RunId};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use types::PAGE_MAX;
 
+pub use awaiting::WAIT_MAX;
 pub use board::BROKEN_TICKET;
 pub use failure::{Exit, Failure};
 pub use fleet::{Control, FleetStatus};
 pub use history::{record_view, transition};
-pub use host::{Host, WAIT_MAX};
+pub use host::Host;
 pub use problem::{Problem, holder_name};
 pub use view::{board_line, time, usd};
 
@@ -119,6 +130,17 @@ impl Request {
         let seat = || self.seat.clone().map(TokenFor::Seat);
         self.run.clone().map(TokenFor::Run).or_else(seat)
     }
+}
+
+/// A request as a client in this program sends it. The credential says who asks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outgoing {
+    pub method: Method,
+    /// After `/api/v1`.
+    pub path: String,
+    pub query: Vec<(String, String)>,
+    /// `Null` where there is none.
+    pub body: Value,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -328,7 +350,7 @@ pub fn answer(access: &ProjectAccess, request: &Request) -> Response {
 
 impl From<Problem> for Response {
     fn from(problem: Problem) -> Response {
-        Response { status: problem.status, body: routes::document(&problem.document()) }
+        Response { status: problem.status, body: operation::document(&problem.document()) }
     }
 }
 
@@ -395,25 +417,12 @@ impl Call<'_> {
         self.access.control.is_some_and(|control| control.status().running)
     }
 
-    /// The body as what is expected. What is wrong with it is said in serde's words, which name field and value.
     fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        let body = match &self.request.body {
-            Value::Null => Value::Object(Map::new()),
-            // Serde would take a list for the members of an object, in their order.
-            body @ Value::Object(_) => body.clone(),
-            _ => return Err(Problem::bad("invalid request body: it must be an object")),
-        };
-        let wrong = |error| Problem::bad(format!("invalid request body: {error}"));
-        serde_json::from_value(body).or_else(|error| {
-            // To JSON, `2.0` is a whole number like any other.
-            let whole = whole_numbers(self.request.body.clone());
-            serde_json::from_value(whole).map_err(|_| wrong(error))
-        })
+        member::body(&self.request.body)
     }
 
     fn query<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        serde_urlencoded::from_str(&self.request.query)
-            .map_err(|error| Problem::bad(format!("invalid query: {error}")))
+        member::query(&self.request.query)
     }
 
     fn key(&self) -> Result<Option<smol_str::SmolStr>, Problem> {
@@ -491,23 +500,6 @@ fn unquoted(key: &str) -> String {
     }
 }
 
-/// Numbers without a fraction as whole ones.
-fn whole_numbers(value: Value) -> Value {
-    match value {
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
-                Value::from(float as i64)
-            }
-            _ => Value::Number(number),
-        },
-        Value::Array(items) => items.into_iter().map(whole_numbers).collect(),
-        Value::Object(members) => {
-            members.into_iter().map(|(name, value)| (name, whole_numbers(value))).collect()
-        }
-        value => value,
-    }
-}
-
 /// A name. What cannot be one is bad input, not something that is missing.
 fn name<T: std::str::FromStr<Err = machines::names::BadName>>(text: &str) -> Result<T, Problem> {
     text.parse().map_err(|error: machines::names::BadName| Problem::bad(error.to_string()))
@@ -519,14 +511,6 @@ fn field<T: std::str::FromStr<Err = machines::names::BadName>>(
     text: &str,
 ) -> Result<T, Problem> {
     text.parse().map_err(|error: machines::names::BadName| wrong(field, error.to_string()))
-}
-
-/// One of the words that a field takes.
-fn word<T: machines::Wire>(field: &'static str, text: &str) -> Result<T, Problem> {
-    T::read(text).ok_or_else(|| {
-        let known = kernel::config::names_of::<T>();
-        wrong(field, format!("there is no {field} `{}`: use one of {known}", text.escape_debug()))
-    })
 }
 
 /// Bad input, with the field that it stands in.

@@ -8,7 +8,8 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::Method;
-use super::routes::{Route, TABLE};
+use super::operation::{Operation, about_name};
+use super::routes::TABLE;
 use super::types::Name;
 use machines::names::NAME_LENGTH_MAX;
 
@@ -26,12 +27,12 @@ fn document() -> Value {
     let mut sent = generator(SchemaSettings::draft2020_12().for_deserialize());
     let mut answered = generator(SchemaSettings::draft2020_12().for_serialize());
     let problem = answered.subschema_for::<super::types::problem::Document>().to_value();
-    let mut operations: Vec<(&Route, Operation)> = Vec::new();
+    let mut operations: Vec<(&Operation, Described)> = Vec::new();
     let mut tags = Vec::new();
     for subject in TABLE.iter() {
         tags.push(json!({"name": subject.title}));
-        for route in &subject.routes {
-            operations.push((route, Operation::of(route, subject.title, &mut sent, &mut answered)));
+        for route in &subject.operations {
+            operations.push((route, Described::of(route, subject.title, &mut sent, &mut answered)));
         }
     }
     let (mut sent, mut schemas) = (sent.take_definitions(false), answered.take_definitions(false));
@@ -117,7 +118,7 @@ fn for_generators(schema: &mut Value) {
 }
 
 /// A row, with its types as schemas.
-struct Operation {
+struct Described {
     subject: &'static str,
     parameters: Value,
     body: Value,
@@ -126,23 +127,23 @@ struct Operation {
     answer: Value,
 }
 
-impl Operation {
+impl Described {
     fn of(
-        route: &Route,
+        route: &Operation,
         subject: &'static str,
         sent: &mut SchemaGenerator,
         answered: &mut SchemaGenerator,
-    ) -> Operation {
+    ) -> Described {
         let query = (route.query)(sent).to_value();
         let query = resolved(&query, sent.definitions());
-        let mut parameters: Vec<Value> = names(route.path).map(path_parameter).collect();
+        let mut parameters: Vec<Value> = route.path_names().map(path_parameter).collect();
         parameters.extend(query_parameters(&query));
         let body = (route.body)(sent).to_value();
         let empty = body["$ref"].as_str().is_some_and(|name| name.ends_with("/Nothing"));
         let whole = resolved(&body, sent.definitions());
         let body_required = whole["properties"].is_null() || whole["required"].is_array();
         let body = if empty { Value::Null } else { body };
-        Operation {
+        Described {
             subject,
             parameters: parameters.into(),
             body,
@@ -151,13 +152,13 @@ impl Operation {
         }
     }
 
-    fn document(mut self, route: &Route, problem: &Value) -> Value {
-        let Route { method, path, about, status, .. } = route;
+    fn document(mut self, route: &Operation, problem: &Value) -> Value {
+        let Operation { method, path, about, status, .. } = route;
         let content = |schema: &Value, kind: &str| json!({kind: {"schema": schema}});
         let refused = |about: &str| json!({"description": about, "content": content(problem, "application/problem+json")});
         let mut answer = content(&self.answer, "application/json");
-        if let Some(kind) = route.also_as {
-            answer[kind] = json!({"schema": {"type": "string"}});
+        if let Some(stream) = route.stream {
+            answer[stream.content_type()] = json!({"schema": {"type": "string"}});
         }
         let mut responses = json!({
             status.to_string(): {"description": "Done", "content": answer},
@@ -208,13 +209,9 @@ fn idempotency_key() -> Value {
     })
 }
 
-fn names(path: &'static str) -> impl Iterator<Item = &'static str> {
-    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
-}
-
 fn path_parameter(name: &str) -> Value {
     let schema = json!({"type": "string", "pattern": Name::PATTERN, "maxLength": NAME_LENGTH_MAX});
-    json!({"name": name, "in": "path", "required": true, "schema": schema})
+    json!({"name": name, "in": "path", "required": true, "description": about_name(name), "schema": schema})
 }
 
 fn query_parameters(query: &Value) -> Vec<Value> {

@@ -2,12 +2,16 @@
 //! test compares them; `ADJ_WRITE_DOCS=1 cargo test --workspace --lib reference` writes the page.
 
 #[path = "../../machines/src/tests/diff.rs"]
-mod diff;
+pub mod diff;
 
-use super::routes::{self, Route, TABLE};
+use super::offered_tool::OfferedTool;
+use super::operation::{Operation, about_name};
+use super::routes::{self, TABLE};
+use super::types;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// How the type of a page is called, before what it holds.
@@ -69,7 +73,7 @@ fn page() -> String {
     let mut page = HEAD.to_owned();
     for subject in TABLE.iter() {
         let _ = writeln!(page, "\n## {}", subject.title);
-        for route in &subject.routes {
+        for route in &subject.operations {
             print(&mut page, route, &mut schemas);
         }
     }
@@ -92,8 +96,8 @@ fn page() -> String {
     page
 }
 
-fn print(page: &mut String, route: &Route, schemas: &mut Schemas) {
-    let Route { method, path, about, status, .. } = route;
+fn print(page: &mut String, route: &Operation, schemas: &mut Schemas) {
+    let Operation { method, path, about, status, .. } = route;
     let _ = writeln!(page, "\n### {} {path}\n\n{about}.\n", method.name());
     let _ = writeln!(page, "- Who: {}", route.who.words());
     let query = (route.query)(&mut schemas.requests).to_value();
@@ -107,6 +111,15 @@ fn print(page: &mut String, route: &Route, schemas: &mut Schemas) {
     }
     let answer = (route.answer)(&mut schemas.answers).to_value();
     let _ = writeln!(page, "- Answer: {status}, {}", kind(&answer));
+    let named = |name: &str, before: &str| format!("`{before}{name}`");
+    let commands: Vec<String> = route.commands.iter().map(|name| named(name, "adj ")).collect();
+    if !commands.is_empty() {
+        let _ = writeln!(page, "- Command: {}", commands.join(", "));
+    }
+    let tools: Vec<String> = route.tools.iter().map(|tool| named(tool.name, "")).collect();
+    if !tools.is_empty() {
+        let _ = writeln!(page, "- [Tool](mcp.md): {}", tools.join(", "));
+    }
 }
 
 fn print_type(page: &mut String, schema: &Value) {
@@ -231,9 +244,77 @@ fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
+/// Where the table of tools begins in `docs/mcp.md`, and where it ends.
+const TOOLS: [&str; 2] = [
+    "<!-- tools: printed from `crates/api/src/routes.rs` by `ADJ_WRITE_DOCS=1 cargo test --workspace --lib reference` -->",
+    "<!-- tools: end -->",
+];
+
+#[test]
+fn the_page_of_tools_lists_what_the_table_of_operations_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.md");
+    let there = std::fs::read_to_string(path).expect("the page is there");
+    let (before, rest) = there.split_once(TOOLS[0]).expect("the page has the mark where its table begins");
+    let (_, after) = rest.split_once(TOOLS[1]).expect("the page has the mark where its table ends");
+    let mut table = "| tool | for | operation | what it does |\n| --- | --- | --- | --- |\n".to_owned();
+    for offered in routes::tools() {
+        let OfferedTool { operation, tool } = offered;
+        let path = format!("{} {}", operation.method.name(), operation.path);
+        let anchor: String = path.to_lowercase().replace(' ', "-");
+        let anchor: String = anchor.chars().filter(|it| it.is_alphanumeric() || *it == '-').collect();
+        let because = if tool.because.is_empty() { String::new() } else { format!("; {}", tool.because) };
+        let audience: Vec<&str> = tool.audience.iter().map(|audience| audience.short()).collect();
+        let (name, about) = (tool.name, cell(tool.about));
+        let audience = audience.join(", ");
+        let _ = writeln!(table, "| `{name}` | {audience} | [`{path}`](api.md#{anchor}){because} | {about} |");
+    }
+    let page = format!("{before}{}\n\n{table}\n{}{after}", TOOLS[0], TOOLS[1]);
+    if std::env::var_os("ADJ_WRITE_DOCS").is_some() {
+        std::fs::write(path, &page).expect("the page can be written");
+    }
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        there == page,
+        "docs/mcp.md is not what the table says; ADJ_WRITE_DOCS=1 cargo test --workspace --lib reference writes it:\n{}",
+        diff::diff(&there, &page)
+    );
+}
+
+#[test]
+fn every_column_of_a_row_agrees_with_its_types() {
+    let mut schemas = SchemaSettings::draft2020_12().for_deserialize().into_generator();
+    for operation in routes::all() {
+        let row = format!("{} {}", operation.method.name(), operation.path);
+        let query = (operation.query)(&mut schemas).to_value();
+        let has_wait = !resolved(&query, schemas.definitions())["properties"][types::WAIT].is_null();
+        assert_eq!(operation.waits, has_wait, "{row}: `waits` says whether its query has `wait`");
+        for name in operation.path_names() {
+            assert!(!about_name(name).is_empty(), "{row}: `about_name` says what `{name}` is");
+        }
+    }
+}
+
+#[test]
+fn every_tool_has_a_name_of_its_own_and_says_why_it_has_code_of_its_own() {
+    let mut names = BTreeSet::new();
+    for offered in routes::tools() {
+        let tool = offered.tool;
+        assert!(names.insert(tool.name), "two tools are called {}", tool.name);
+        assert_eq!(tool.own_code.is_some(), !tool.because.is_empty(), "{}", tool.name);
+        assert!(!tool.audience.is_empty() && tool.about.ends_with('.'), "{}", tool.name);
+        let input = Value::Object(offered.input());
+        assert_eq!(input["type"], "object", "{}: {input}", tool.name);
+        assert!(!input.to_string().contains("$ref"), "{}: not every client follows {input}", tool.name);
+        for (member, schema) in input["properties"].as_object().into_iter().flatten() {
+            let types = ["type", "enum", "anyOf", "description", "pattern"];
+            assert!(types.iter().any(|word| !schema[*word].is_null()), "{}: {member}: {schema}", tool.name);
+        }
+    }
+}
+
 #[test]
 fn every_row_says_what_it_is_for_in_a_sentence_without_its_full_stop() {
-    for Route { path, about, .. } in routes::all() {
+    for Operation { path, about, .. } in routes::all() {
         let capital = about.chars().next().is_some_and(char::is_uppercase);
         assert!(capital && !about.ends_with('.') && about.contains(' '), "{path}: {about}");
     }

@@ -1,38 +1,15 @@
 //! Questions that are answered in words, and what an agent at work says of itself.
 
-use std::time::{Duration, Instant};
-
 use super::types::Nothing;
 use super::types::request::{
     Answer, Claim, ListQuery, NewAnswer, NewRequest, Plan, Request, ShowQuery, WaitsFor, Wish, Wished,
 };
 use super::types::{Page, task};
-use super::{Call, Problem, WAIT_MAX, board, field, scope, time, turns, word};
+use super::{Call, Problem, awaiting, board, field, scope, time};
 use kernel::words::RequestKind;
 use kernel::{Actor, Ask, World, world};
 use machines::names::{RequestId, RunId, TaskId};
 use smol_str::SmolStr;
-
-/// How often is looked whether something is there that is waited for.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// Looks, and where that is wanted looks again for a while, as long as somebody could change something.
-pub fn awaited<T>(call: &Call, wait: bool, found: impl Fn(&World) -> Option<T>) -> Option<T> {
-    let wait = if wait { WAIT_MAX } else { Duration::ZERO };
-    awaited_until(call, Instant::now() + wait, found)
-}
-
-/// The same, up to a moment.
-pub fn awaited_until<T>(call: &Call, deadline: Instant, found: impl Fn(&World) -> Option<T>) -> Option<T> {
-    loop {
-        let there = found(&call.world());
-        let hopeless = call.access.control.is_none() || call.access.is_given_up();
-        if there.is_some() || hopeless || Instant::now() >= deadline {
-            return there;
-        }
-        turns::resting(|| std::thread::sleep(LOOK));
-    }
-}
 
 pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Request>, Problem> {
     let world = call.world();
@@ -56,7 +33,7 @@ pub fn show(call: &Call, id: RequestId, query: ShowQuery, _: Nothing) -> Result<
         (!world.is_open_request(asked)).then_some(())
     };
     let known = call.world().requests.contains_key(&id);
-    let _ = awaited(call, query.wait && known, answered);
+    let _ = awaiting::awaited(call, query.wait && known, answered);
     let world = call.world();
     Ok(shown(&world, self::known(&world, &id)?))
 }
@@ -104,8 +81,7 @@ pub fn shown(world: &World, asked: &world::Request) -> Request {
 }
 
 pub fn ask(call: &Call, (): (), _: Nothing, new: NewRequest) -> Result<Request, Problem> {
-    let kind = new.kind.map(|kind| word::<RequestKind>("kind", &kind)).transpose()?;
-    let kind = kind.unwrap_or(RequestKind::Question);
+    let kind = new.kind.unwrap_or(RequestKind::Question);
     let task = new.task.map(|task| field::<TaskId>("task", &task)).transpose()?;
     let run = match &call.request.actor {
         Actor::Agent { .. } => Some(own_run(call, new.run.as_deref())?),

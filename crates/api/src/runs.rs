@@ -2,7 +2,7 @@
 
 use super::types::run::{ListQuery, Open, Piece, Reported, Run, Sent, ToolCall, Written};
 use super::types::{Nothing, Page, Paging};
-use super::{Call, Problem, field, time, view, whole_numbers, wrong};
+use super::{Call, Problem, field, member, time, view, wrong};
 use kernel::event::ToolAudited;
 use kernel::world::TOOL_NOT_ALLOWED;
 use kernel::{Actor, Ask, Event, Reply};
@@ -118,7 +118,7 @@ fn read(mut event: Map<String, Value>) -> Result<machines::run::Event, Problem> 
     serde_json::from_value(sent.clone()).or_else(|error| {
         // To JSON, `2.0` is a whole number like any other.
         let wrong = |_| Problem::bad(format!("invalid event: {error}"));
-        serde_json::from_value(whole_numbers(sent)).map_err(wrong)
+        serde_json::from_value(member::whole_numbers(sent)).map_err(wrong)
     })
 }
 
@@ -141,9 +141,6 @@ pub fn tools(call: &Call, id: RunId, paging: Paging, _: Nothing) -> Result<Page<
     let run = world.run(&id).ok_or_else(|| no_run(&id))?;
     let mut rows: Vec<ToolCall> = Vec::new();
     for record in call.access.project.stream(&format!("run/{id}"))? {
-        if record.kind != "tool_audited" {
-            continue;
-        }
         let Ok(Event::ToolAudited(audited)) = Event::decode(&record.kind, &record.data) else { continue };
         add(&mut rows, &record, audited, run);
     }

@@ -1,11 +1,11 @@
-//! What the word in a route's row means for a caller.
+//! What the word in an operation's row means for a caller.
 //!
 //! A person reads everything. An agent reads what its work takes: its own task with its changes, output and history, the
 //! tasks that it reviews, and of the others what stands on a board. In the channel in which work is reviewed it also reads
 //! that work: what the task says, and what it changes. Everything that an agent prints is in a transcript, so
 //! one that reads another's reads whatever that one was shown. Who may change what is for the kernel to say.
 
-use super::routes::{Route, Who};
+use super::operation::{Operation, Who};
 use super::{Method, Problem, Request, channels};
 use kernel::config::Role;
 use kernel::rooms::Seat;
@@ -15,8 +15,8 @@ use machines::names::RunId;
 use machines::task::Status;
 
 /// Refuses what the caller may not ask. `named` is the first name in the path, as it was sent.
-pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Result<(), Problem> {
-    if request.reads_only && route.method != Method::Get {
+pub fn check(world: &World, request: &Request, operation: &Operation, named: &str) -> Result<(), Problem> {
+    if request.reads_only && operation.method != Method::Get {
         return Err(Problem::new(403, "READ_ONLY", "this token is for reading, and changes nothing")
             .hint("a person makes another one with `adj token create`"));
     }
@@ -24,11 +24,11 @@ pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Re
         return Ok(());
     }
     // Whoever was asked into one channel is known there alone, however many the agent is in; who is at work, nowhere.
-    if route.path.starts_with("/channels/{channel}") && !speaks_in(request, named) {
+    if operation.path.starts_with("/channels/{channel}") && !speaks_in(request, named) {
         return Err(not_its_channel(request));
     }
     // What is not there, the handler says.
-    let may = match route.who {
+    let may = match operation.who {
         Who::Everyone | Who::ItsPart | Who::Kernel => true,
         Who::People => false,
         Who::ReadsTask => {
@@ -67,16 +67,16 @@ pub fn check(world: &World, request: &Request, route: &Route, named: &str) -> Re
             })
         }
     };
-    match (may, route.method) {
+    match (may, operation.method) {
         (true, _) => Ok(()),
-        (false, Method::Get) if route.who == Who::ReadsChannel => {
+        (false, Method::Get) if operation.who == Who::ReadsChannel => {
             let detail = format!("agent `{}` is not in the channel, and may not read it", request.actor.id());
             Err(Problem::new(403, "FORBIDDEN", detail)
                 .hint("an agent reads the channels that it is in; a person lets it in"))
         }
         (false, Method::Get) => Err(refusal(world, request)),
         (false, _) => {
-            let what = route.about;
+            let what = operation.about;
             let what = format!("{}{}", what[..1].to_lowercase(), &what[1..]);
             Err(Problem::new(403, "FORBIDDEN", format!("the caller's role may not {what}")))
         }

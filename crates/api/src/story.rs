@@ -3,21 +3,18 @@
 //! `adj run` and `adj demo` tell it as it happens, and count what went wrong and was survived.
 
 use crate::format::{self, rounded_dollars};
-use base::visible::visible;
 use fleet::standstill::{self, Standstill};
 use kernel::command::RedBy;
 use kernel::config::Review;
 use kernel::event::{Event, SaidKind};
 use kernel::specs::SpecState;
-use kernel::waiting::{Facts, Kind, Waiting};
 use kernel::why::{first_and_last, last_line, last_lines, service_words};
-use kernel::words::{GateCause, LandingEnd, RequestKind};
-use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack, Task};
+use kernel::words::{ActorKind, GateCause, LandingEnd, NoteKind, RequestKind};
+use kernel::world::{AskedCall, HeldUp, Holder, ProposalState, SentBack};
 use kernel::{LIMIT_PASSED, World};
 use machines::task::{ApprovalCause, BlockReason, Status};
-use machines::{Wire, architect, run, worker};
+use machines::{Millis, Wire, architect, run, worker};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 machines::wire_enum! {
     /// How a line is meant.
@@ -49,16 +46,9 @@ impl Tone {
 
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The time of day, as it is printed.
-    pub at: String,
+    pub at: Millis,
     pub tone: Tone,
     pub text: String,
-}
-
-/// Time since the beginning, as hours, minutes and seconds.
-pub fn clock(millis: i64) -> String {
-    let seconds = millis / 1000;
-    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
 /// What has been told so far, as far as it matters for what is told next.
@@ -107,11 +97,10 @@ impl Story {
     }
 
     /// What an event means, in one line. `world` is the one after it.
-    pub fn lines(&mut self, world: &World, at: i64, event: &Event) -> Vec<Line> {
-        let at = format::clock(at);
+    pub fn lines(&mut self, world: &World, at: Millis, event: &Event) -> Vec<Line> {
         let said = self.words(world, event).into_iter();
         let said = said.chain(beneath(world, event).into_iter().map(|text| (Tone::Plain, text)));
-        said.map(|(tone, text)| Line { at: at.clone(), tone, text }).collect()
+        said.map(|(tone, text)| Line { at, tone, text }).collect()
     }
 
     pub fn words(&mut self, world: &World, event: &Event) -> Option<(Tone, String)> {
@@ -272,22 +261,20 @@ impl Story {
                     SentBack::Gate(_) => true,
                     SentBack::Landing(_) => sent.by == RedBy::Conflict && sent.cause != GateCause::Landing,
                 };
-                // In logs of before, only the text says that it is a conflict.
-                let conflicts =
-                    sent.by == RedBy::Conflict || output.starts_with("The merge with main conflicts");
                 let conflict = || {
                     let failed = world.task(id).and_then(|task| task.landing.failed.as_ref());
                     let failed = failed.filter(|failed| failed.conflict);
                     failed.map_or_else(|| format!("conflicts with {main}"), |failed| failed.words(main))
                 };
-                let (what, text) = match (of_gate, sent.by) {
-                    _ if output.starts_with("There is no change") => return None,
+                let (what, text) = match (of_gate, sent.red_by()) {
+                    // That nothing has changed was told already.
+                    (_, RedBy::NoChange) => return None,
                     // That it is blocked, and by what, comes next.
                     (false, _) if world.task(id)?.status() == Status::Blocked => return None,
                     (true, RedBy::Conflict) => {
                         ("merge conflict", format!("{id}: {before}, but it still {}", conflict()))
                     }
-                    (false, _) if conflicts => {
+                    (false, RedBy::Conflict) => {
                         ("merge conflict", format!("{id}: {}; sent back to work", conflict()))
                     }
                     (false, _) => (
@@ -468,11 +455,12 @@ impl Story {
                 let (id, what) = (&asked.id, asked.kind.noun());
                 let of = asked.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
                 // A note says whose it is, and so does the line.
-                let note = asked.notes.back().map(|note| note.as_str()).unwrap_or_default();
-                let (does, why) = match note.strip_prefix("The architect gave up: ") {
-                    Some(why) => ("gave up and leaves", why),
-                    None => ("leaves", note.strip_prefix("The architect: ").unwrap_or(note)),
+                let note = asked.notes.back();
+                let does = match note.map(|note| note.kind) {
+                    Some(NoteKind::GaveUp) => "gave up and leaves",
+                    Some(NoteKind::Escalation | NoteKind::Plain) | None => "leaves",
                 };
+                let why = note.map(|note| note.text.as_str()).unwrap_or_default();
                 let why = if why.is_empty() { String::new() } else { format!(": {why}") };
                 let text = format!("{of}the architect {does} the {what} to you{why} (adj answer {id} TEXT)");
                 Some((Tone::You, text))
@@ -549,7 +537,8 @@ fn shown_call(call: &AskedCall) -> String {
 impl Story {
     /// What people and agents did, and what a fleet that runs need not be told: for a history.
     pub fn deed(&mut self, world: &World, event: &Event, actor: &str) -> Option<(Tone, String)> {
-        let by_person = actor.starts_with("human");
+        let by = ActorKind::of(actor);
+        let by_person = by == Some(ActorKind::Human);
         let plain = |text: String| Some((Tone::Plain, text));
         match event {
             Event::ProposalAccepted(accepted) => {
@@ -580,10 +569,10 @@ impl Story {
             Event::TaskMoved(moved) if moved.to == Status::Done => {
                 Some((Tone::Good, format!("{} is DONE", moved.id)))
             }
-            Event::TaskMoved(moved) if by_person || actor.starts_with("agent") => {
+            Event::TaskMoved(moved) if matches!(by, Some(ActorKind::Human | ActorKind::Agent)) => {
                 plain(format!("{} was moved from {} to {}", moved.id, moved.from, moved.to))
             }
-            Event::Commented(comment) if comment.by.starts_with("human") => {
+            Event::Commented(comment) if ActorKind::of(&comment.by) == Some(ActorKind::Human) => {
                 plain(format!("{}: comment{}", comment.id, note(&comment.text)))
             }
             Event::WorkerMoved(moved) => {
@@ -721,7 +710,7 @@ fn note(text: &str) -> String {
 
 /// What is shown under an event's line: the last lines of what failed, where nobody would find them otherwise; all that the
 /// fleet stands still for.
-pub fn beneath(world: &World, event: &Event) -> Vec<String> {
+fn beneath(world: &World, event: &Event) -> Vec<String> {
     match event {
         Event::StoodStill(said) => Standstill::of(world, said.at).map(|it| it.lines()).unwrap_or_default(),
         Event::MainTested(tested) => {
@@ -739,191 +728,8 @@ fn who(holder: &Holder) -> String {
     }
 }
 
-pub fn title(world: &World, id: &str) -> String {
+fn title(world: &World, id: &str) -> String {
     let id = machines::names::TaskId::new(id).ok();
     let task = id.and_then(|id| world.tasks.get(&id).cloned());
     task.map(|task| task.title.lines().next().unwrap_or_default().to_owned()).unwrap_or_default()
 }
-
-/// What a worker is doing, in few words.
-pub fn doing(world: &World, worker: &kernel::world::Worker, now: i64) -> String {
-    use worker::State;
-    let run = worker.machine.task.as_ref().and_then(|id| world.run_of(id));
-    let due = |timer: &kernel::Timer| world.effects.get(world.timers.get(timer)?)?.due();
-    let left = |due: i64| ((due - now) / 1000).max(0);
-    match (worker.machine.status, run) {
-        (_, Some(run)) if run.is_suspended() => {
-            let service = run.machine.suspension().map(|suspension| suspension.service.as_str());
-            let health = world.health.iter().find(|(name, _)| Some(name.as_str()) == service);
-            let tried = health.and_then(|(name, health)| kernel::why::tried_again(world, name, health, now));
-            match tried.map(|due| due - now) {
-                Some(wait) if wait > 0 => {
-                    format!("waits for the model API, next try in {}", kernel::why::duration(wait))
-                }
-                Some(_) => "waits for the model API, the next try is due".to_owned(),
-                None => "waits for the model API".to_owned(),
-            }
-        }
-        (_, Some(run)) if run.question.is_some() => {
-            let id = run.question.as_ref().map(|question| question.approval.to_string()).unwrap_or_default();
-            format!("waits for you: adj approve {id}")
-        }
-        (State::Working | State::Done, Some(run)) if run.step.is_none() && !world.main_is_green() => {
-            "waits for main's tests".to_owned()
-        }
-        (State::Done, Some(run)) if run.step.is_none() => "main's tests run".to_owned(),
-        (State::Working, Some(run)) if run.state() == run::State::InError => {
-            match due(&kernel::Timer::Backoff { worker: worker.name.clone() }) {
-                Some(due) => format!("waits, next try in {} s", left(due)),
-                None => "waits, then tries again".to_owned(),
-            }
-        }
-        (State::Working, Some(run)) => {
-            let last = run.audit.last_action.as_ref().map(|last| format!(": {last}")).unwrap_or_default();
-            let (step, turn) = (worker.machine.step_count + 1, run.machine.inner().current_turn);
-            visible(&format!("step {step}, turn {turn}{last}"))
-        }
-        (State::Ready, _) => "creates its tree".to_owned(),
-        (State::Done, _) => match worker.last_step_at {
-            Some(at) => format!("tests running {} s", (now - at).max(0) / 1000),
-            None => "tests running".to_owned(),
-        },
-        (State::Stuck, _) => format!("adj why {0}, adj retry {0}", worker.name),
-        _ => String::new(),
-    }
-}
-
-/// Something that a person must do.
-#[derive(serde::Serialize)]
-pub struct ForYou {
-    /// The command that does it, or that shows what there is to decide.
-    pub command: String,
-    pub what: String,
-    /// What waits, with all that can be done about it.
-    #[serde(skip)]
-    pub item: Waiting,
-}
-
-/// All that waits, as the kernel lists it.
-fn waiting(world: &World, facts: &Facts) -> Vec<Waiting> {
-    kernel::waiting::waiting(world, facts, base::clock::now())
-}
-
-/// All that waits for a person, in the order of the list: what holds up most comes first.
-pub fn for_you(world: &World, facts: &Facts) -> Vec<ForYou> {
-    let mut proposals = proposals(world);
-    let line = |item: Waiting| {
-        let (command, what) = match item.kind {
-            Kind::Proposal => proposals.take()?,
-            _ => (fleet::command_line::command(item.options.first()?), item.text.clone()),
-        };
-        Some(ForYou { command, what, item })
-    };
-    waiting(world, facts).into_iter().filter(Waiting::needs_someone).filter_map(line).collect()
-}
-
-/// The tasks that agents proposed and nobody has decided on.
-pub fn proposed(world: &World) -> Vec<&Task> {
-    let waits = |task: &&Task| task.is_waiting_proposal() && !task.is_final();
-    let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(waits).collect();
-    tasks.sort_by_key(|task| task.order);
-    tasks
-}
-
-/// However many there are, they are one line: a command, and what it is about.
-fn proposals(world: &World) -> Option<(String, String)> {
-    let tasks = proposed(world);
-    let (first, proposed) = tasks.first().and_then(|task| Some((task, task.origin.proposed.as_ref()?)))?;
-    Some(match tasks.len() {
-        1 => (
-            format!("adj task accept {}", first.id),
-            format!("{} is {}: {}", first.id, kernel::why::proposed_by(proposed), first.title),
-        ),
-        count => (
-            "adj task accept TASK".to_owned(),
-            format!("{count} proposed tasks wait: {} and others; adj board shows them", first.id),
-        ),
-    })
-}
-
-/// What waits for people, and which tasks it holds up.
-pub struct OnPeople {
-    list: Vec<Waiting>,
-}
-
-impl OnPeople {
-    pub fn new(world: &World, facts: &Facts) -> OnPeople {
-        OnPeople { list: waiting(world, facts).into_iter().filter(Waiting::needs_someone).collect() }
-    }
-
-    /// What keeps a task from going on with the next run, in words; `None`: it goes on without anybody.
-    pub fn holds_up(&self, world: &World, task: &Task) -> Option<String> {
-        let own = |item: &&Waiting| item.about.task.as_ref() == Some(&task.id);
-        let holds = |item: &&Waiting| item.blocks.contains(&task.id);
-        let item = self.list.iter().find(own).or_else(|| self.list.iter().find(holds))?;
-        let other = item.about.task.as_ref().filter(|id| **id != task.id).and_then(|id| world.task(id));
-        Some(match (other, item.kind) {
-            (Some(other), _) => {
-                let within = if other.status() == Status::Review { "in " } else { "" };
-                format!("waits for {}, which is {within}{}", other.id, other.status())
-            }
-            // The sentence names the task already.
-            (None, Kind::DeadDependency) => {
-                let on = item.about.dependency.as_ref().map(|on| {
-                    world.task(on).map_or_else(
-                        || format!("{on}, which is not there"),
-                        |on| format!("{}, which was canceled", on.id),
-                    )
-                });
-                format!("waits for {}", on.unwrap_or_default())
-            }
-            (None, _) => format!("waits: {}", item.text.trim_start_matches(&format!("{} ", task.id))),
-        })
-    }
-
-    /// Whether something about this very task waits.
-    pub fn is_asked_by_name(&self, task: &Task) -> bool {
-        self.list.iter().any(|item| item.about.task.as_ref() == Some(&task.id))
-    }
-
-    /// Whether the task itself waits, and not one that it depends on.
-    fn is_asked_about(&self, task: &Task) -> bool {
-        self.list.iter().any(|item| match &item.about.task {
-            Some(about) => *about == task.id,
-            None => item.blocks.contains(&task.id),
-        })
-    }
-
-    /// The tasks that go no further before a person has done something. What agents proposed is none before somebody
-    /// wants it.
-    pub fn need_a_person(&self, world: &World) -> usize {
-        let needs =
-            |task: &&Arc<Task>| !task.is_final() && !task.is_waiting_proposal() && self.is_asked_about(task);
-        world.tasks.values().filter(needs).count()
-    }
-
-    /// Whether it waits for a task that will never be done.
-    fn never_begins(&self, task: &Task) -> bool {
-        let dead =
-            |item: &Waiting| item.kind == Kind::DeadDependency && item.about.task.as_ref() == Some(&task.id);
-        self.list.iter().any(dead)
-    }
-
-    /// The column that a task stands in.
-    pub fn column_of(&self, world: &World, task: &Task) -> usize {
-        let landing = world.landing.as_ref().is_some_and(|landing| landing.task == task.id);
-        match task.status() {
-            Status::Inbox | Status::Assigned if task.is_waiting_proposal() || self.never_begins(task) => 4,
-            Status::Inbox | Status::Assigned => 0,
-            Status::Review if landing || task.landing.queued.is_some() => 3,
-            Status::Review if task.landing.held_up.is_some() => 4,
-            Status::Review => 2,
-            Status::NeedsApproval | Status::Blocked => 4,
-            Status::Done | Status::Canceled => 5,
-            Status::InProgress => 1,
-        }
-    }
-}
-
-/// The columns that a task goes through, as the live view shows them.
-pub const COLUMNS: [&str; 6] = ["WAIT", "WORK", "REVIEW", "LAND", "YOU", "DONE"];

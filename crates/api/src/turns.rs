@@ -17,21 +17,21 @@ thread_local! {
 }
 
 /// A turn, until this is dropped. Whoever has one already shares it.
-pub struct Turn {
+pub struct AnswerPermit {
     first: bool,
 }
 
-pub fn take() -> Turn {
+pub fn take() -> AnswerPermit {
     let first = !MINE.get();
     if first {
         let taken = FREE.wait_while(lock(), |taken| *taken >= TURNS_MAX);
         *taken.unwrap_or_else(PoisonError::into_inner) += 1;
         MINE.set(true);
     }
-    Turn { first }
+    AnswerPermit { first }
 }
 
-impl Drop for Turn {
+impl Drop for AnswerPermit {
     fn drop(&mut self) {
         if self.first {
             give_back();

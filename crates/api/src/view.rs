@@ -263,7 +263,7 @@ pub fn worker_line(world: &World, worker: &Worker) -> types::worker::Worker {
 }
 
 /// A worker, with all that is known of it.
-pub fn worker(world: &World, worker: &Worker) -> types::worker::Worker {
+pub fn worker(world: &World, worker: &Worker, now: Millis) -> types::worker::Worker {
     let machine = &worker.machine;
     let task = machine.task.as_ref().and_then(|task| world.task(task));
     let run = machine.task.as_ref().and_then(|task| world.run_of(task));
@@ -290,12 +290,13 @@ pub fn worker(world: &World, worker: &Worker) -> types::worker::Worker {
         in_review: world.handed_over_by(&worker.name).iter().map(|task| text(&task.id)).collect(),
         task_title: task.map(|task| task.title.lines().next().unwrap_or_default().to_owned()),
         last_action: run.and_then(|run| run.audit.last_action.as_ref()).map(text),
-        activity: activity(world, worker, run),
+        activity: activity(world, worker, run, now),
     };
     types::worker::Worker { whole: Some(whole), ..worker_line(world, worker) }
 }
 
-fn activity(world: &World, worker: &Worker, run: Option<&Run>) -> Activity {
+/// What a worker does, or what it waits for.
+fn activity(world: &World, worker: &Worker, run: Option<&Run>, now: Millis) -> Activity {
     use machines::worker::State;
     let due = |timer: &kernel::Timer| world.effects.get(world.timers.get(timer)?)?.due();
     let backoff = || due(&kernel::Timer::Backoff { worker: worker.name.clone() });
@@ -304,15 +305,21 @@ fn activity(world: &World, worker: &Worker, run: Option<&Run>) -> Activity {
         return Activity::Person { approval: text(&question.approval), since };
     }
     if let Some(suspension) = run.and_then(|run| run.machine.suspension()) {
-        let until = suspension.resets_at.or_else(|| due(&kernel::Timer::HealthPoll));
+        let health = world.health.iter().find(|(name, _)| name.as_str() == suspension.service);
+        let tried = health.and_then(|(name, health)| kernel::why::tried_again(world, name, health, now));
+        let until = tried.or(suspension.resets_at).or_else(|| due(&kernel::Timer::HealthPoll));
         let (service, since) = (text(&suspension.service), time(suspension.since));
         return Activity::Service { service, since, until: until.map(time) };
     }
+    // It has begun, and neither a step nor a gate of its own is under way.
+    let rests = run.is_some_and(|run| run.step.is_none());
     match worker.machine.status {
         State::Idle => Activity::Idle,
         State::Ready => Activity::Tree { since: worker.task_assigned_at.map(time) },
+        State::Done if rests => Activity::MainTests,
         State::Done => Activity::Tests { since: worker.last_step_at.map(time) },
         State::Stuck => Activity::Stuck,
+        State::Working if rests && !world.main_is_green() => Activity::MainTests,
         _ => match backoff() {
             Some(due) => Activity::Retry { until: time(due) },
             None => Activity::Step,

@@ -1,7 +1,8 @@
 //! Every row of the table, asked by everybody and with nonsense.
 
 use super::fake::Running;
-use super::routes::{self, Route, Who};
+use super::operation::{Operation, Who};
+use super::routes;
 use super::tests::TestAccess;
 use super::*;
 use kernel::config::Role;
@@ -63,7 +64,7 @@ impl Scene {
         Scene { access, own, others }
     }
 
-    fn ask(&self, route: &Route, names: &Names, caller: &Caller, body: Value) -> (u16, Value) {
+    fn ask(&self, route: &Operation, names: &Names, caller: &Caller, body: Value) -> (u16, Value) {
         let path: Vec<String> = route
             .path
             .split('/')
@@ -117,37 +118,46 @@ const CALLERS: [Caller; 5] = [
 /// The agent of both tasks.
 const AGENT: &str = "coder";
 
-/// What a route needs to come as far as the rules.
-fn body(path: &str) -> Value {
-    match path {
-        "/tasks" => json!({"title": "y"}),
+/// What an operation needs to come as far as the rules, where that is more than any value for each member that it requires.
+fn body(operation: &Operation) -> Value {
+    match operation.path {
         "/tasks/{task}" => json!({"title": "y"}),
         "/tasks/{task}/transitions" => json!({"to": "CANCELED", "decision": "no"}),
-        "/tasks/{task}/comments" => json!({"text": "y"}),
-        "/tasks/{task}/dependencies" => json!({"on": "c-9"}),
-        "/tasks/{task}/review" => json!({"approve": true}),
-        "/approvals/{approval}/decision" => json!({"approve": true}),
-        "/requests" => json!({"text": "y"}),
         "/requests/{request}/answer" => json!({"text": "y"}),
         "/specs" => {
             json!({"id": "login", "title": "y", "text": "y", "stories": [{"key": "a", "title": "A"}]})
         }
         "/architect/answer" => json!({"answer": "approve"}),
         "/own/plan" => json!({"steps": ["a", "b", "c"]}),
-        "/own/approvals" => json!({"tool": "Bash"}),
-        "/workers/{worker}/assign" => json!({"task": "c-2"}),
-        "/agents" => json!({"name": AGENT}),
-        "/runs/{run}/tokens" => json!({"text": "I look."}),
-        "/channels" => json!({"name": "talk"}),
-        "/channels/{channel}/members" => json!({"agent": AGENT}),
-        "/channels/{channel}/messages" => json!({"text": "y"}),
-        "/channels/{channel}/turn" => json!({"action": "complete"}),
-        "/channels/{channel}/decision" => json!({"approve": true}),
-        "/runs" => json!({"task": "c-2"}),
         "/runs/{run}/events" => json!({"type": "PAUSE", "reason": "user_input"}),
         "/salvage/restore" => json!({"id": "c-1/e1"}),
-        "/tokens" => json!({"name": "ann", "role": "reader"}),
-        _ => json!({}),
+        _ => {
+            let settings = SchemaSettings::draft2020_12().for_deserialize();
+            let mut schemas = settings.with(|settings| settings.inline_subschemas = true).into_generator();
+            sample(&(operation.body)(&mut schemas).to_value())
+        }
+    }
+}
+
+/// The least that a schema takes.
+fn sample(schema: &Value) -> Value {
+    let words = schema["enum"].as_array().and_then(|words| words.first());
+    match (words, schema["type"].as_str()) {
+        (Some(word), _) => word.clone(),
+        (None, Some("object")) => {
+            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let member = |name: &str| match name {
+                "task" => json!("c-2"),
+                "on" => json!("c-9"),
+                "agent" => json!(AGENT),
+                name => sample(&schema["properties"][name]),
+            };
+            required.map(|name| (name.to_owned(), member(name))).collect()
+        }
+        (None, Some("boolean")) => json!(true),
+        (None, Some("integer" | "number")) => json!(1),
+        (None, Some("array")) => json!([]),
+        _ => json!("y"),
     }
 }
 
@@ -156,61 +166,24 @@ fn needs_question(path: &str) -> bool {
     path.contains("{approval}") || path.ends_with("/assign")
 }
 
-/// Whom the rules refuse for who they are and what their token is for: for everything, or only for what is others'.
-const RULES: &str = "\
-POST /tasks: intern\n\
-PATCH /tasks/{task}: lead of others, specialist, intern, lead in its turn\n\
-POST /tasks/{task}/transitions: every agent\n\
-POST /tasks/{task}/comments: lead of others, specialist of others, intern of others, lead in its turn\n\
-POST /tasks/{task}/dependencies: lead of others, specialist, intern, lead in its turn\n\
-DELETE /tasks/{task}/dependencies/{on}: lead of others, specialist, intern, lead in its turn\n\
-POST /tasks/{task}/accept: every agent\n\
-POST /tasks/{task}/retry: every agent\n\
-POST /tasks/{task}/restart: every agent\n\
-POST /tasks/{task}/review: every agent\n\
-POST /approvals/{approval}/decision: every agent\n\
-POST /requests: nobody\n\
-POST /requests/{request}/answer: every agent\n\
-POST /requests/{request}/receipt: every agent\n\
-POST /specs: every agent\n\
-POST /architect/recover: every agent\n\
-POST /architect/answer: person, lead, specialist, intern, lead in its turn\n\
-POST /own/plan: person\n\
-POST /own/claim: person\n\
-POST /own/approvals: person\n\
-POST /workers: every agent\n\
-POST /workers/{worker}/assign: every agent\n\
-POST /workers/{worker}/kill: every agent\n\
-POST /workers/{worker}/retry: every agent\n\
-POST /workers/{worker}/cleanup: every agent\n\
-POST /workers/{worker}/clean: every agent\n\
-POST /workers/{worker}/merge: every agent\n\
-POST /runs: person, lead, specialist, intern, lead in its turn\n\
-POST /runs/{run}/events: every agent\n\
-POST /runs/{run}/tokens: person, lead, specialist, intern, lead in its turn\n\
-POST /agents: every agent\n\
-POST /agents/{agent}/connect: every agent\n\
-PUT /agents/{agent}/heartbeat: every agent\n\
-POST /agents/{agent}/disconnect: every agent\n\
-POST /agents/{agent}/disable: every agent\n\
-POST /agents/{agent}/enable: every agent\n\
-POST /channels: every agent\n\
-POST /channels/{channel}/close: every agent\n\
-POST /channels/{channel}/members: every agent\n\
-DELETE /channels/{channel}/members/{agent}: every agent\n\
-POST /channels/{channel}/messages: lead, specialist, intern, lead in its turn of others\n\
-POST /channels/{channel}/turn: lead, specialist, intern, lead in its turn of others\n\
-POST /channels/{channel}/decision: lead, specialist, intern, lead in its turn of others\n\
-POST /fleet/start: every agent\n\
-POST /fleet/stop: every agent\n\
-POST /fleet/test-main: every agent\n";
+/// Where the operations begin in `docs/permissions.md`. What stands before it is written by the kernel's tests.
+const MARK: &str = "<!-- Written by `ADJ_WRITE_DOCS=1 cargo test --workspace --lib walk`. -->";
+const HEAD: &str = "\
+## Operations
+
+Whom the rules refuse for who they are and what their token is for, where an [operation](api.md) leaves it to the rules. Each was asked by a
+person and by agents with a token for a run or for a turn in a channel, about what is their own and about what is others'.
+
+| operation | refused |
+| --- | --- |
+";
 
 #[test]
 fn a_token_for_reading_reads_everything_and_changes_nothing() {
     let scene = Scene::new(true);
     for route in routes::all() {
         let path = route.path.replace("{task}", "c-1").replace("{worker}", "A").replace("{run}", "c-1.1");
-        let request = scene.access.request(route.method, &path, body(route.path));
+        let request = scene.access.request(route.method, &path, body(route));
         let (status, answer) = scene.access.answer(&Request { reads_only: true, ..request });
         let refused = (status, &answer["code"]) == (403, &json!("READ_ONLY"));
         assert_eq!(refused, route.method != Method::Get, "{} {}: {answer}", route.method.name(), route.path);
@@ -231,7 +204,7 @@ fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {
                 let fresh = (route.method != Method::Get).then(|| Scene::new(needs_question(route.path)));
                 let scene = fresh.as_ref().unwrap_or(&reading);
                 let names = if own { &scene.own } else { &scene.others };
-                let body = if route.method == Method::Get { Value::Null } else { body(route.path) };
+                let body = if route.method == Method::Get { Value::Null } else { body(route) };
                 let (status, answer) = scene.ask(route, names, caller, body);
                 let asked = format!("{} {} by {} (own: {own})", route.method.name(), route.path, caller.name);
                 assert!(status != 400 && status != 401, "{asked}: {answer}");
@@ -274,10 +247,22 @@ fn every_route_is_open_to_whom_its_row_says_and_to_nobody_else() {
                     if named.is_empty() { "nobody".to_owned() } else { named }
                 }
             };
-            let _ = writeln!(ruled, "{} {}: {refused}", route.method.name(), route.path);
+            let _ = writeln!(ruled, "| `{} {}` | {refused} |", route.method.name(), route.path);
         }
     }
-    assert!(ruled == RULES, "what the rules say has changed; it is now:\n{ruled}");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/permissions.md");
+    let there = std::fs::read_to_string(path).expect("the page is there");
+    let (before, _) = there.split_once(MARK).expect("the page has the mark where the operations begin");
+    let page = format!("{before}{MARK}\n{HEAD}{ruled}");
+    if std::env::var_os("ADJ_WRITE_DOCS").is_some() {
+        std::fs::write(path, &page).expect("the page can be written");
+    }
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        there == page,
+        "docs/permissions.md is not what the rules say; ADJ_WRITE_DOCS=1 cargo test --workspace --lib walk writes it:\n{}",
+        super::reference::diff::diff(&there, &page)
+    );
 }
 
 #[test]
@@ -318,7 +303,7 @@ fn nonsense_is_refused_by_every_route_and_the_next_request_is_fine() {
         // What a tool is given has any names.
         let members = members.into_iter().flatten().filter(|(name, _)| name.as_str() != "input");
         for member in members {
-            let mut whole = body(route.path);
+            let mut whole = body(route);
             whole[member.0] = json!({"zz": [1]});
             bodies.push(whole);
         }
@@ -334,9 +319,9 @@ fn nonsense_is_refused_by_every_route_and_the_next_request_is_fine() {
 /// Whichever comes first would hide the other.
 #[test]
 fn no_two_rows_answer_the_same_request() {
-    let all: Vec<&Route> = routes::all().collect();
+    let all: Vec<&Operation> = routes::all().collect();
     for (index, route) in all.iter().enumerate() {
-        let same = |other: &&&Route| {
+        let same = |other: &&&Operation| {
             let parts = |path: &'static str| path.split('/').collect::<Vec<_>>();
             let (own, theirs) = (parts(route.path), parts(other.path));
             let open = |part: &str| part.starts_with('{');

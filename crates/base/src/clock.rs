@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::time::{ClockId, clock_gettime};
@@ -96,9 +96,7 @@ fn shift() -> Millis {
 
 /// A number that no other command has: time first, so that ids sort by it, then what the system has of chance.
 pub fn unique() -> u128 {
-    use std::hash::{BuildHasher, RandomState};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let chance = RandomState::new().hash_one((std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    let more = RandomState::new().hash_one(chance);
-    (now() as u128) << 80 | u128::from(chance) << 16 | u128::from(more & 0xffff)
+    let mut chance = [0; 16];
+    getrandom::fill(&mut chance[..10]).expect("the system has random bytes");
+    (now() as u128) << 80 | u128::from_le_bytes(chance)
 }

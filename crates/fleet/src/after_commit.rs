@@ -1,8 +1,7 @@
-//! What follows from a commit beside its effects: a person is told when one is needed, and what a run was given is taken
-//! back when it is over.
+//! Runs after a commit, beside its effects: notifies people, and releases the resources of a run that is over.
 //!
-//! Nothing of this changes the work, so nothing of it is an effect: a notice that was cut off by a crash is not sent
-//! again, and what was not taken back is taken back when the next fleet starts.
+//! None of this changes the work, so none of it is an effect. A notification that is lost in a crash is not sent
+//! again; resources that were not released are released when the next fleet starts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use base::secrets;
 use log::Seq;
 use log::owner::Handle;
 use project::settings::trust;
-use project::workplace::Ports;
+use project::workplace::PortLeases;
 
 /// Records that are read at once.
 const RECORDS: usize = 500;
@@ -139,7 +138,7 @@ async fn give_back(shared: &Arc<Shared>) {
                 }
             })?;
         }
-        let ports = Ports::new(&host.layout.state(), &host.in_force().settings.ports);
+        let ports = PortLeases::new(&host.layout.state(), &host.in_force().settings.ports);
         Ok(ports.keep_only(|id| is_open(id) || has_work(id))?)
     };
     if let Err(error) = shared.blocking(given).await {

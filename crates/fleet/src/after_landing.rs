@@ -1,7 +1,7 @@
-//! What the user wants done with a main that has moved: push it, deploy it.
+//! The hook after main has moved: push it, deploy it.
 //!
-//! It is an effect, so a landing is not forgotten when the fleet stops or dies before the hook has run. It runs once: what
-//! has come to its end is found by the next fleet, and only what was cut off runs again.
+//! It is an effect, so it is not forgotten if the fleet stops or dies before the hook has run. It runs once: the next
+//! fleet finds a hook that has ended, and repeats only one that was cut off.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The one place where `adjutant.toml` takes effect: at the start of a process, when the file changes, after the user
 //! trusted it, and before a command that runs alone.
 //!
-//! Invariant: a file that is invalid, not trusted or gone changes nothing. The log keeps the previous settings, and the
-//! caller is told why.
+//! Invariant: a file that is invalid, not trusted or missing changes nothing. The log keeps the previous settings, and the
+//! caller gets the reason.
 
 use kernel::{Actor, Ask, Command, Config, World};
 

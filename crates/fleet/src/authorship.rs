@@ -1,4 +1,4 @@
-//! Who the commits of a task are by.
+//! The author and committer of a task's commits.
 
 use std::sync::Arc;
 

@@ -23,10 +23,12 @@ fn make_missing(settings: &Sandbox) -> Vec<String> {
         match path.map(std::fs::create_dir_all) {
             // Another one may have been quicker.
             Some(Err(error)) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                format!("{name} cannot be made, so agents cannot write there: {error}")
+                format!("{name} cannot be created, so agents cannot write there: {error}")
             }
-            Some(_) => format!("{name} was not there and is made"),
-            None => format!("{name} is not there, so agents cannot write there; make it, or take it out"),
+            Some(_) => format!("{name} did not exist and was created"),
+            None => format!(
+                "{name} does not exist, so agents cannot write there; create it, or remove it from adjutant.toml"
+            ),
         }
     };
     settings.missing_caches(home.as_deref()).into_iter().map(make).collect()

@@ -1,4 +1,4 @@
-//! Choices as command lines: what the command line and notices word them as.
+//! Words choices as command lines, for the command line and notices.
 
 use kernel::choice::Choice;
 

@@ -1,5 +1,5 @@
-//! Notifications on the user's desktop, by the program that the system has for them. Agents have a say in the words: they go
-//! there as arguments, never through a shell.
+//! Notifications on the user's desktop, by a program of the system. Agents can influence the text, so it is passed
+//! as arguments, never through a shell.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub fn program() -> Option<PathBuf> {
 pub(super) async fn show(shared: &Arc<Shared>, name: &str, task: &str, message: &str) {
     let Some(program) = program() else {
         shared.notice_once(format!(
-            "notify.desktop is on, and `{PROGRAM}` is not there: install it, or switch it off"
+            "notify.desktop is on, but `{PROGRAM}` is not installed: install it, or set notify.desktop = false"
         ));
         return;
     };

@@ -1,4 +1,4 @@
-//! The disk: no tree is made where there is little room, and what fails for want of room waits for some.
+//! A full disk: no tree is created if there is little space, and an effect that fails for lack of space waits for some.
 
 use std::fmt::Display;
 
@@ -32,7 +32,7 @@ impl Shared {
         if !self.has_no_room() {
             return false;
         }
-        self.notice_once(format!("the disk is full, so this waits for room: {failed}"));
+        self.notice_once(format!("the disk is full, so this waits for space: {failed}"));
         while self.has_no_room() && !self.is_stopping() {
             tokio::select! {
                 () = tokio::time::sleep(outbox::FULL_DISK_LOOK) => {}
@@ -47,7 +47,7 @@ impl Shared {
         let full = self.free().filter(|free| *free < DISK_BYTES_MIN).map(|free| {
             let (left, needed) = (free >> 20, DISK_BYTES_MIN >> 20);
             smol_str::format_smolstr!(
-                "{left} MB are left, {needed} MB are needed; `adj clean --trash` frees some"
+                "{left} MB are free, {needed} MB are needed; `adj clean --trash` frees some"
             )
         });
         if self.world().disk_full != full {

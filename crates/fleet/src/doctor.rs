@@ -1,4 +1,4 @@
-//! The doctor: what a fleet needs of this machine and this repository, looked at one by one; and setting a project up.
+//! The doctor: checks everything that a fleet needs on this machine and in this repository; and sets a project up.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -150,12 +150,12 @@ impl<'l> Doctor<'l> {
         findings.push(look_at_limits(&settings));
         for missing in settings.sandbox.missing_caches(home.as_deref()) {
             let (level, hint) = match missing.path {
-                Some(_) => (Level::Ok, "`adj run` makes it"),
+                Some(_) => (Level::Ok, "`adj run` creates it"),
                 None => {
-                    (Level::Warning, "make it, or take it out of adjutant.toml: agents cannot write there")
+                    (Level::Warning, "create it, or remove it from adjutant.toml: agents cannot write there")
                 }
             };
-            let text = format!("`{}` of sandbox.caches is not there", missing.written);
+            let text = format!("`{}` of sandbox.caches does not exist", missing.written);
             findings.push(finding(level, "sandbox", text, Some(hint.to_owned())));
         }
         for (name, agent) in &settings.agents {
@@ -169,7 +169,7 @@ impl<'l> Doctor<'l> {
         findings.push(match found {
             Some(command) => look_at_tests(&command),
             None if Repository::find(self.layout.root()).is_ok_and(|found| found.bare) => {
-                let text = "looked for in each tree, since this repository is bare".to_owned();
+                let text = "detected in each tree, because this repository is bare".to_owned();
                 finding(Level::Ok, "tests", text, None)
             }
             None => {
@@ -198,18 +198,18 @@ impl<'l> Doctor<'l> {
         repository.exclude_ours()?;
         let mut findings = Vec::new();
         if let Err(why) = project::registry::add(self.layout.root()) {
-            let text = format!("`adj serve --all` will not know this project: {why}");
+            let text = format!("`adj serve --all` does not include this project: {why}");
             findings.push(finding(Level::Warning, "projects", text, None));
         }
         if there {
-            let text = "is there already, and was left as it is".to_owned();
+            let text = "already exists; nothing was changed".to_owned();
             findings.push(finding(Level::Ok, settings::FILE, text, None));
         } else {
             std::fs::write(&path, text).map_err(FileError::at("use", &path))?;
             trust::remember(self.layout).map_err(FileError::at("use", &path))?;
             let hint = match repository.bare() {
-                true => "look at it, then `adj run`; a bare repository has no checkout to commit it in",
-                false => "look at it, commit it, then `adj run`",
+                true => "check it, then `adj run`; a bare repository has no checkout to commit it in",
+                false => "check it, commit it, then `adj run`",
             };
             let hint = hint.to_owned();
             findings.push(finding(Level::Ok, settings::FILE, "written".to_owned(), Some(hint)));
@@ -225,7 +225,7 @@ impl<'l> Doctor<'l> {
         findings.extend(self.look_at_packages(&settings));
         findings.extend(look_at_commit_hooks(&found, &settings, there));
         if settings.test.command.is_none() && found.needs.test.is_none() && !repository.bare() {
-            let text = "none were found: every task will need a person".to_owned();
+            let text = "none were found, so every task needs a person".to_owned();
             let hint = "set `test.command` in adjutant.toml".to_owned();
             findings.push(finding(Level::Warning, "tests", text, Some(hint)));
         }
@@ -237,7 +237,7 @@ impl<'l> Doctor<'l> {
         &self,
         main: String,
         with_hooks: bool,
-    ) -> Result<(settings::Found, Vec<Finding>), DoctorError> {
+    ) -> Result<(settings::TemplateValues, Vec<Finding>), DoctorError> {
         let root = self.layout.root();
         let mut told = Vec::new();
         let needs = ecosystem::find(root).needs(&|name| std::env::var_os(name));
@@ -258,7 +258,7 @@ impl<'l> Doctor<'l> {
                         set_up_by = Some(file);
                     }
                     Some(first) => {
-                        let text = format!("`{commands}` is left out: {first} says how a tree is set up");
+                        let text = format!("`{commands}` is left out: {first} sets up the trees");
                         told.push(finding(Level::Warning, file, text, None));
                     }
                 }
@@ -276,7 +276,8 @@ impl<'l> Doctor<'l> {
             copy.extend(paths.into_iter().map(|path| (path, file)));
         }
         told.extend(look_at_needs(&needs, create.as_ref()));
-        let mut found = settings::Found { main: Some(main), with_hooks, ..settings::Found::default() };
+        let mut found =
+            settings::TemplateValues { main: Some(main), with_hooks, ..settings::TemplateValues::default() };
         let installed =
             |kind: &AdapterKind| kind.adapter().program().is_some_and(|name| which(name).is_some());
         found.adapter = AdapterKind::ALL.iter().copied().find(installed);
@@ -315,7 +316,7 @@ impl<'l> Doctor<'l> {
         for path in &other.copy {
             let list = toml_edit::Array::from_iter([path.as_str()]);
             let Ok(settings) = Settings::parse(&format!("[worktree]\ncopy = {list}\n")) else {
-                told.push(leave(path, "it is no path inside the project"));
+                told.push(leave(path, "it is not a path inside the project"));
                 continue;
             };
             let repository = crate::open_repository(self.layout, &settings)?;
@@ -346,7 +347,7 @@ impl<'l> Doctor<'l> {
 fn look_at_needs(needs: &ecosystem::Needs, create: Option<&(String, String)>) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some((command, from)) = create.filter(|(command, _)| needs.create.as_ref() == Some(command)) {
-        let text = format!("{from}: each tree is made ready by `{command}`");
+        let text = format!("{from}: each tree is set up by `{command}`");
         findings.push(finding(Level::Ok, "worktree", text, None));
     }
     if let Some((command, by)) = &needs.test {
@@ -364,7 +365,7 @@ fn look_at_needs(needs: &ecosystem::Needs, create: Option<&(String, String)>) ->
         findings.push(finding(Level::Warning, "worktree", text, Some(hint)));
     }
     for other in needs.others.iter().filter(|it| !it.create.is_empty()) {
-        let text = format!("{} ({}) is here, too, and not set up in trees", other.name, other.by);
+        let text = format!("{} ({}) is used here too, and is not set up in trees", other.name, other.by);
         let hint = format!("if the tests need it, add `{}` to hooks.worktree.create", other.create);
         findings.push(finding(Level::Ok, "worktree", text, Some(hint)));
     }
@@ -372,22 +373,24 @@ fn look_at_needs(needs: &ecosystem::Needs, create: Option<&(String, String)>) ->
 }
 
 /// That commit hooks run nowhere, and how they would.
-fn look_at_commit_hooks(found: &settings::Found, settings: &Settings, there: bool) -> Option<Finding> {
+fn look_at_commit_hooks(
+    found: &settings::TemplateValues,
+    settings: &Settings,
+    there: bool,
+) -> Option<Finding> {
     let hooks = found.commit_hooks.as_ref()?;
     let run = |command: &String| settings.test.command.as_ref().is_some_and(|test| test.contains(command));
     if let Some(command) = hooks.command.as_ref().filter(|command| run(command)) {
         let text = format!("`{command}` runs with the tests ({})", hooks.by);
         return Some(finding(Level::Ok, "commit hooks", text, None));
     }
-    let text = format!("those of {} run neither in trees nor at landing", hooks.by);
+    let text = format!("those of {} run neither in trees nor at merges", hooks.by);
     let hint = match &hooks.command {
         Some(command) if there => format!("add ` && {command}` to test.command in adjutant.toml"),
         Some(command) => format!(
-            "`adj init --with-hooks` adds `{command}` to the tests; in a file that is there, use the second `command` of [test]"
+            "`adj init --with-hooks` adds `{command}` to the tests; in an existing file, use the second `command` of [test]"
         ),
-        None => {
-            "they are on this machine alone; add what they check to test.command in adjutant.toml".to_owned()
-        }
+        None => "they are only on this machine; add their checks to test.command in adjutant.toml".to_owned(),
     };
     Some(finding(Level::Warning, "commit hooks", text, Some(hint)))
 }
@@ -425,7 +428,8 @@ impl Doctor<'_> {
                     None => finding(Level::Ok, "trees", text, None),
                     Some(part) => {
                         let text = format!("{text}; some tests refuse its hidden part, `{part}`");
-                        let hint = "set `trees` in [fleet] of adjutant.toml to a folder without one";
+                        let hint =
+                            "set `trees` in [fleet] of adjutant.toml to a folder without a hidden part";
                         finding(Level::Warning, "trees", text, Some(hint.to_owned()))
                     }
                 }
@@ -467,8 +471,8 @@ impl Doctor<'_> {
         let root = self.layout.root();
         let ignored = |path: &Path| repository.ignores_in_checkout(path);
         let unmet = workplace::unmet(root, settings, &ignored).into_iter();
-        let hint = "correct it, or take it out of [worktree] in adjutant.toml";
-        let text = |(path, why): (String, &str)| format!("`{path}` cannot be put into a tree: {why}");
+        let hint = "correct it, or remove it from [worktree] in adjutant.toml";
+        let text = |(path, why): (String, &str)| format!("`{path}` cannot be copied into a tree: {why}");
         let unmet = unmet.map(|it| finding(Level::Error, "worktree", text(it), Some(hint.to_owned())));
         let back = crate::leads_back(self.layout, settings);
         let back = back.into_iter().flat_map(|back| {
@@ -497,7 +501,7 @@ impl Doctor<'_> {
                 Some(command) => {
                     let command = toml_edit::Value::from(command.as_str());
                     format!(
-                        "in adjutant.toml, under [hooks]: `worktree.create = {command}` makes one in each tree"
+                        "in adjutant.toml, under [hooks]: `worktree.create = {command}` creates one in each tree"
                     )
                 }
                 None => {
@@ -508,7 +512,7 @@ impl Doctor<'_> {
             finding(
                 Level::Warning,
                 "worktree",
-                format!("`{name}` is here, and trees do not have it"),
+                format!("`{name}` is in your checkout, and trees do not have it"),
                 Some(hint),
             )
         };
@@ -579,13 +583,15 @@ fn look_at_limits(settings: &Settings) -> Finding {
         limits.memory_bytes.map(|most| format!("{} of memory", size(most))),
     ];
     let most = most.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    let looked_at = "who passes the limit is noticed within 2 s and ended";
+    let looked_at = "a program that exceeds the limit is ended within 2 s";
     let means = match keeper::group_parent() {
         Ok(parent) => {
             let (held, rest) = match (parent.processes, parent.memory) {
-                (true, true) => ("held by the kernel", String::new()),
-                (true, false) => ("processes are held by the kernel", format!("; of memory, {looked_at}")),
-                _ => ("memory is held by the kernel", format!("; of processes, {looked_at}")),
+                (true, true) => ("enforced by the kernel", String::new()),
+                (true, false) => {
+                    ("processes are limited by the kernel", format!("; for memory, {looked_at}"))
+                }
+                _ => ("memory is limited by the kernel", format!("; for processes, {looked_at}")),
             };
             format!("{held}, in a cgroup below {}{rest}", parent.dir.display())
         }
@@ -597,7 +603,8 @@ fn look_at_limits(settings: &Settings) -> Finding {
 /// What the sandbox holds here, what it hides, and what it does not hold.
 fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) -> Vec<Finding> {
     let variable = |name: &str| std::env::var_os(name);
-    let machine = sandbox::places::Machine { home, variable: &variable };
+    let agents = agents::homes();
+    let machine = sandbox::places::Machine { home, agents: &agents, variable: &variable };
     let shown = |path: &Path| match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(inside) => format!("~/{}", inside.display()),
         None => path.display().to_string(),
@@ -616,7 +623,7 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) ->
     let mut findings = Vec::new();
     match crate::sandbox_refusal(settings) {
         Some(why) => {
-            let hint = "`adj run` refuses to start; docs/sandbox.md says what it takes".to_owned();
+            let hint = "`adj run` refuses to start; docs/sandbox.md lists the requirements".to_owned();
             findings.push(finding(Level::Error, "sandbox", why, Some(hint)));
         }
         None => {
@@ -633,11 +640,11 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) ->
     let hidden: Vec<String> =
         hidden.iter().filter(|path| path.exists() && !open.contains(path)).map(|path| shown(path)).collect();
     if crate::checkout_note(settings).is_none() {
-        let text = "your checkout is hidden from tests, but for what `worktree.symlink`, `sandbox.read` and `sandbox.caches` name";
+        let text = "your checkout is hidden from tests, except the paths in `worktree.symlink`, `sandbox.read` and `sandbox.caches`";
         findings.push(finding(Level::Ok, "sandbox", text.to_owned(), None));
     }
     let text = match hidden.is_empty() {
-        true => "none of the places that are hidden from agents and tests is on this machine".to_owned(),
+        true => "this machine has none of the places that are hidden from agents and tests".to_owned(),
         false => format!("hidden from agents and tests: {}", hidden.join(", ")),
     };
     findings.push(finding(Level::Ok, "sandbox", text, None));
@@ -667,13 +674,13 @@ fn look_at_sandbox(settings: &Settings, home: Option<&Path>, layout: &Layout) ->
         settings::Network::None => "the network of agents",
     };
     findings.push(match (sockets.is_empty(), support.namespaces) {
-        (true, _) => finding(Level::Ok, "sandbox", format!("not held: {network}"), None),
+        (true, _) => finding(Level::Ok, "sandbox", format!("not restricted: {network}"), None),
         (false, true) => {
-            let text = format!("not held: {network}; hidden sockets: {}", sockets.join(", "));
+            let text = format!("not restricted: {network}; hidden sockets: {}", sockets.join(", "));
             finding(Level::Ok, "sandbox", text, None)
         }
         (false, false) => {
-            let text = format!("not held: {network}, and these sockets: {}", sockets.join(", "));
+            let text = format!("not restricted: {network}, and these sockets: {}", sockets.join(", "));
             finding(Level::Warning, "sandbox", text, None)
         }
     });
@@ -700,11 +707,10 @@ fn look_at_desktop(settings: &Settings) -> Option<Finding> {
     let program = desktop::PROGRAM;
     let found = match (settings.notify.desktop, desktop::program()) {
         (false, _) => return None,
-        (true, Some(_)) => finding(Level::Ok, "notify", format!("your desktop is told by `{program}`"), None),
+        (true, Some(_)) => finding(Level::Ok, "notify", format!("`{program}` notifies your desktop"), None),
         (true, None) => {
-            let text = format!(
-                "notify.desktop is on, and `{program}` is not there: you are not told when you are needed"
-            );
+            let text =
+                format!("notify.desktop is on, but `{program}` is not installed: you get no notifications");
             let hint = format!("install `{program}`, use hooks.notify, or set notify.desktop = false");
             finding(Level::Warning, "notify", text, Some(hint))
         }

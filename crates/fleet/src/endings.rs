@@ -1,4 +1,4 @@
-//! How a program ended, in words that follow its name; and an effect that failed, in the words of its error.
+//! The end of a program as text that follows its name; and a failed effect, with the text of its error.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -40,6 +40,6 @@ pub fn how_it_ended(exit: &Exit, limit: Duration) -> String {
         (Reason::CouldNotStart(why), ..) => format!("could not be started: {why}"),
         (_, Some(code), _) => format!("failed with exit code {code}"),
         (_, _, Some(signal)) => format!("was ended by signal {signal}"),
-        _ => "ended in a way that is not known".to_owned(),
+        _ => "ended in an unknown way".to_owned(),
     }
 }

@@ -1,10 +1,11 @@
-//! The fleet's hands: each effect that the outbox driver gives out is a task of its own.
+//! The executor: carries out each effect that the outbox driver gives out, as a separate task.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use imbl::OrdMap;
 use kernel::command::Happened;
+use kernel::effect::{StepStart, StepTree};
 use kernel::rooms::Seat;
 use kernel::{Actor, Answer, Ask, Command, Effect, Refusal};
 use machines::names::{EffectId, TaskId, WorkerName};
@@ -47,7 +48,7 @@ impl<'a> Executor for EffectExecutor<'a> {
             shared.stepped.lock().unwrap_or_else(PoisonError::into_inner).insert(whose);
         }
         let words = step_commands::register(&shared, &attempt.id, &attempt.effect);
-        let is_step = matches!(*attempt.effect, Effect::StartStep { .. } | Effect::StartReply { .. });
+        let is_step = matches!(*attempt.effect, Effect::StartStep { .. });
         let work = async move {
             let (id, fence) = (attempt.id.clone(), attempt.fence());
             // Only an owner that has stopped gets in the way of an outcome; then everything ends.
@@ -85,11 +86,11 @@ pub(super) async fn submit(handle: &Handle, ask: Ask, fence: Option<Fence>) -> R
 
 /// Who works or speaks, where each does so once.
 pub(super) fn whose(effect: &Effect) -> Option<Who> {
-    match effect {
-        Effect::StartStep { worker, .. } => Some(Who::Worker(worker.clone())),
-        Effect::StartReply { seat, .. } => Some(Who::Seat(seat.clone())),
-        _ => None,
-    }
+    let Effect::StartStep { of, .. } = effect else { return None };
+    Some(match of {
+        StepStart::Task { worker, .. } => Who::Worker(worker.clone()),
+        StepStart::Seat { seat, .. } => Who::Seat(seat.clone()),
+    })
 }
 
 /// Who takes a step.
@@ -136,7 +137,7 @@ impl OutboxHost for &Shared {
         if Shared::is_stopping(self) {
             return tokio::time::sleep(wait).await;
         }
-        self.notice(format!("{error}; it is tried again in {} ms", wait.as_millis()));
+        self.notice(format!("{error}; retrying in {} ms", wait.as_millis()));
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
             () = self.stopping() => {}
@@ -211,18 +212,19 @@ impl Shared {
     ) -> Result<Option<Happened>, SubmitError> {
         let id = &attempt.id;
         Ok(match &*attempt.effect {
-            Effect::StartStep { .. } | Effect::StartReply { .. } => {
+            Effect::StartStep { .. } => {
                 let words = words.take().expect("a step is carried out once");
                 return step::carry_out(self, attempt, words).await;
             }
-            Effect::EndStep { task, step, .. } => step::end(self, task, step).await,
+            Effect::EndStep { of, step } => step::end(self, of, step).await,
             Effect::AnswerCall { step, call, allow, note, .. } => {
                 step::answer(self, step, call, *allow, note).await
             }
-            Effect::TellAgent { step, text, .. } => step::tell(self, step, text).await,
-            Effect::PrepareTree { task, tree, branch, .. } => {
+            Effect::TellAgent { of, step } => step::tell(self, of, step).await,
+            Effect::PrepareTree { of: StepTree::Task { task, tree, branch, .. } } => {
                 trees::prepare(self, id, task, tree, branch).await
             }
+            Effect::PrepareTree { of: StepTree::Seat { seat } } => Some(seats::prepare(self, seat).await),
             Effect::SaveWork { task } => trees::save(self, id, task).await,
             Effect::RemoveTree { task, start_over } => trees::remove(self, id, task, *start_over).await,
             Effect::DeleteBranch { task, branch } => trees::delete_branch(self, task, branch).await,
@@ -234,15 +236,7 @@ impl Shared {
             Effect::TestMain { again } => main_tests::run(self, id, *again, words.as_mut()).await,
             Effect::MoveMain { task, merge, old, .. } => landing::move_main(self, task, merge, old).await,
             Effect::WriteTicket { task, ticket, status, note } => {
-                tickets::write(self, id, task, ticket, status, note.as_deref()).await
-            }
-            Effect::PrepareSeat { seat } => Some(seats::prepare(self, seat).await),
-            Effect::EndReply { reply, finish, .. } => step::end_reply(self, reply, *finish).await,
-            Effect::AnswerInReply { reply, call, allow, note, .. } => {
-                step::answer(self, reply, call, *allow, note).await
-            }
-            Effect::TellInReply { seat, reply, number } => {
-                step::tell_in_reply(self, seat, reply, *number).await
+                tickets::write(self, id, task, ticket, *status, note.as_deref()).await
             }
             Effect::CheckHealth { service } => Some(health::ask(self, service).await),
             // A timer is never handed out: it is reported when it is due.

@@ -1,4 +1,4 @@
-//! The gate: what an agent calls done is looked at before anybody else has to.
+//! The gate: checks the work of an agent that reported DONE.
 
 use std::sync::Arc;
 
@@ -60,9 +60,7 @@ async fn look(
         .await?;
     let Looked { tip, found, dropped, left_out } = looked;
     for what in &dropped {
-        shared.notice(format!(
-            "{task}: the agent's change to {what} was dropped; it is not the agent's to change"
-        ));
+        shared.notice(format!("{task}: the agent's change to {what} was dropped; agents may not change it"));
     }
     if !dropped.is_empty() {
         let what = Happened::PutBack { what: dropped };
@@ -116,7 +114,7 @@ async fn look(
     let tree = shared.tree(&known.work.place.as_ref().map(|place| place.tree.clone()).unwrap_or_default())?;
     let Some(command) = test_command(&in_force.settings, &tree) else {
         shared.notice(format!(
-            "{task}: no tests were found; a person must look. Set `test.command` in adjutant.toml"
+            "{task}: no tests were found; a person must review it. Set `test.command` in adjutant.toml"
         ));
         return Ok(Some(Happened::GateGreen { tip: name, facts: vec![GateFact::NoTests] }));
     };
@@ -169,7 +167,7 @@ async fn note_test_files(shared: &Arc<Shared>, task: &kernel::world::Task, tip: 
     let (repository, id, tip) = (shared.repository.clone(), task.id.clone(), tip.clone());
     let noted = shared.blocking(move || repository.note_test_files(&id, &place.tree, &tip)).await;
     if let Err(error) = noted {
-        shared.notice(format!("{}: what its tests wrote is taken for the agent's: {error}", task.id));
+        shared.notice(format!("{}: files that its tests wrote count as the agent's work: {error}", task.id));
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a service is.
+//! Checks the health of a service.
 
 use std::process::Stdio;
 use std::sync::Arc;

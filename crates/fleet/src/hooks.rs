@@ -1,4 +1,4 @@
-//! Hooks: command lines of the user's at certain points, with a time limit and their output kept.
+//! Hooks: command lines of the user, with a time limit and stored output.
 
 use std::path::PathBuf;
 use std::sync::Arc;

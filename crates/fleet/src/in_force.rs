@@ -1,4 +1,4 @@
-//! The settings that are in force, and how they change under a fleet at work.
+//! The settings in force, and how they change while a fleet runs.
 
 use std::sync::{Arc, PoisonError};
 
@@ -44,9 +44,9 @@ impl Shared {
                 if let Err(why) = trust::hold(&self.layout, &read) {
                     self.notice(RunError::Io { path: self.layout.state(), why }.to_string());
                 }
-                self.notice(note.unwrap_or("adjutant.toml was read anew"));
+                self.notice(note.unwrap_or("adjutant.toml was read again"));
             }
-            Err(error) => self.notice(format!("adjutant.toml is kept as it was: {error}")),
+            Err(error) => self.notice(format!("the previous settings stay in force: {error}")),
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A command that runs to its end under a keeper: tests, merged tests, hooks.
+//! Runs a command to its end under a keeper: tests, tests of merges, hooks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,9 +44,9 @@ pub enum CommandError {
     Keeper(#[from] KeeperError),
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("cannot set `{}` aside: {source}", path.display())]
+    #[error("cannot move `{}` away: {source}", path.display())]
     NotSetAside { path: PathBuf, source: std::io::Error },
-    #[error("its keeper was lost")]
+    #[error("its keeper died")]
     Lost,
 }
 
@@ -120,7 +120,7 @@ pub async fn run(
                             // How it ended is written down when there is room; it is run again all the same.
                             Some(News::Full(_)) if ending && shared.is_stopping() => return Ok(Ran::Ended),
                             Some(News::Full(what)) if !std::mem::replace(&mut full, true) => {
-                                shared.notice(format!("{}: what it prints cannot be kept, so it waits: {what}", kept.name));
+                                shared.notice(format!("{}: its output cannot be stored, so it waits: {what}", kept.name));
                             }
                             _ => {}
                         },

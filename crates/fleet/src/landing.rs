@@ -1,4 +1,4 @@
-//! Landing: a merge is made as objects, tested as merged, and only then does main move.
+//! Landing: makes a merge as objects, tests it, and then moves main.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -38,7 +38,7 @@ pub enum LandingError {
     NotACommit(SmolStr),
     #[error("cannot keep the previous settings: {0}")]
     Settings(#[source] std::io::Error),
-    #[error("{0} is moved by somebody else again and again")]
+    #[error("{0} keeps being moved by another program")]
     Contended(String),
 }
 
@@ -118,7 +118,7 @@ pub(super) async fn tested(
         Ok(made) => made,
         // It is not landed unsigned: the person is told, and it is tried again.
         Err((why, command)) => {
-            let why = format!("your git settings want merges signed, and that failed ({why})");
+            let why = format!("your git settings require signed merges, and signing failed ({why})");
             return Ok(Some(Happened::CheckoutInTheWay { why, command }));
         }
     };

@@ -1,13 +1,13 @@
 //! The fleet: carries out the effects that the kernel asks for, and reports the outcome of each. It may know every crate that
-//! touches the world, and neither the API nor the server. Begin with `main_loop.rs` and `hands.rs`.
+//! touches the world, and neither the API nor the server. Begin with `main_loop.rs` and `executor.rs`.
 //!
-//! Whatever it starts is known by the id of the effect that asked for it, so a runner that comes after one that was
-//! killed finds it again.
+//! Everything that it starts is known by the id of its effect, so the next runner finds it again after a
+//! kill.
 //!
 //! Invariants:
 //! - an effect is carried out by one task of this process at a time, under the attempt that the log gave out;
-//! - what an outcome rests on is on disk before the outcome is told;
-//! - what cannot be told because the disk is full waits, and is told when there is room again.
+//! - everything that an outcome depends on is on disk before the outcome is reported;
+//! - an outcome that cannot be recorded because the disk is full waits until there is space again.
 
 mod after_commit;
 mod after_landing;
@@ -153,9 +153,9 @@ pub enum Missing {
     Agent(AgentName),
     #[error("there is no channel `{0}`")]
     Channel(ChannelName),
-    #[error("`{0}` is no place in which an agent speaks")]
+    #[error("`{0}` is not a place of an agent in a channel")]
     Seat(Seat),
-    #[error("there is no request `{0}` that an agent could answer")]
+    #[error("there is no request `{0}` for an agent to answer")]
     Request(RequestId),
 }
 
@@ -167,7 +167,7 @@ pub enum RunError {
     Submit(#[from] SubmitError),
     #[error(transparent)]
     Prompts(#[from] project::prompts::PromptError),
-    #[error("the rules refused what the runner asked: {0}")]
+    #[error("the kernel refused a command of the runner: {0}")]
     Refused(kernel::Refusal),
     #[error("cannot use `{}`: {why}", path.display())]
     Io { path: PathBuf, why: std::io::Error },
@@ -177,7 +177,7 @@ pub enum RunError {
     Obstacle(git::Obstacle),
     #[error("main's tests could not be run: {0}")]
     MainTests(#[source] test_runs::TestsError),
-    #[error("main's tests could not be run: they were ended before they were through")]
+    #[error("main's tests could not be run: they were ended before they finished")]
     MainTestsEnded,
 }
 

@@ -1,7 +1,7 @@
-//! The thread on which agents are listened to.
+//! The thread that reads the output of agents.
 //!
-//! Hundreds of agents print a line now and then. To wake up for each of them costs more than to read it, so where much
-//! comes in, this thread rests for a moment and then hears all of it at once. Where little comes in, it hears it at once.
+//! Hundreds of agents print a line now and then. Waking up for each line costs more than reading it. So if there is much output,
+//! this thread sleeps for a moment and then reads everything at once. If there is little, it reads it immediately.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
-//! The loop: it waits for the log, a timer, a ticket, a settings file or a person, and never looks at everything every
-//! second.
+//! The main loop: waits for the log, a timer, a ticket, a settings file or a person. It does not poll.
 
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use kernel::effect::StepStart;
 use kernel::{Ask, Effect, World};
 use machines::names::{EffectId, RunId};
 use tokio::sync::oneshot;
@@ -72,7 +72,7 @@ impl Runner {
         match stopped {
             Err(RunError::Submit(error)) if passes(&error) => {
                 shared.notice(format!(
-                    "{error}: that the fleet stopped is not in the log; the next `adj run` goes on from there"
+                    "{error}: the log does not record that the fleet stopped; the next `adj run` continues from there"
                 ));
                 Ok(())
             }
@@ -197,7 +197,7 @@ impl Runner {
                 }
                 () = &mut leave, if how == Stop::Now => {
                     let left = tasks.len();
-                    shared.notice(format!("{left} steps or tests were told to end and have not yet; their keepers end them"));
+                    shared.notice(format!("{left} steps or tests have not ended yet; their keepers end them"));
                     return Ok(());
                 }
             }
@@ -313,6 +313,10 @@ impl Shared {
 
 /// Whether this is a step whose call waits for a person's answer.
 fn waits_for_answer(world: &World, id: &EffectId) -> bool {
-    let Some(Effect::StartStep { run, .. }) = world.effects.get(id).map(AsRef::as_ref) else { return false };
+    let Some(Effect::StartStep { of: StepStart::Task { run, .. }, .. }) =
+        world.effects.get(id).map(AsRef::as_ref)
+    else {
+        return false;
+    };
     world.run(run).is_some_and(|run| run.question.is_some())
 }

@@ -1,4 +1,4 @@
-//! Main's own tests, in a tree made like a landing's: before agents are started, and before one is blamed.
+//! Runs main's own tests in a tree made like that of a merge: before agents start, and before an agent is asked to fix a failure.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::landing::{self, Ready};
 use super::surroundings::Whose;
 use super::test_runs::{self, TestRecord, Tested, Tests, TestsError};
 use super::{Shared, endings, step_commands::StepCommand};
-use project::workplace::Ports;
+use project::workplace::PortLeases;
 
 /// What the folders of main's tests are named by; it is nobody's task.
 const NAME: &str = "main-tests";
@@ -47,7 +47,7 @@ pub async fn test(
     // Its servers need ports as those of a task's tests do.
     let run = RunId::new(format!("{NAME}.1"))?;
     let tested = with_ports(shared, name, again, words, &run).await;
-    let ports = Ports::new(&shared.layout.state(), &shared.in_force().settings.ports);
+    let ports = PortLeases::new(&shared.layout.state(), &shared.in_force().settings.ports);
     // What is left is released with those of runs that are over.
     let _ = ports.release(&run);
     tested

@@ -1,7 +1,7 @@
-//! Marks of stories in the files of their spec: a box is ticked in the commit that lands the story, and nowhere else.
+//! Marks stories as done in the files of their spec: only in the commit that lands the story.
 //!
-//! Whether a story is done is not merged: what a branch did to marks is left out before it is merged, and the landing sets the
-//! one that is its own. So two stories whose boxes stand side by side never conflict, and nobody ticks the box of another.
+//! Marks are not merged: changes of a branch to marks are dropped before it is merged, and the landing sets only
+//! its own mark. So two stories with neighbouring boxes never conflict, and no agent ticks the box of another story.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -126,7 +126,7 @@ impl InLanding {
         let put_back = self.put_back.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let foreign = put_back.into_iter().filter_map(|number| self.others.get(number)).map(|other| {
             let (line, task) = (shown(other), &other.task);
-            format!("its agent changed the mark of `{line}` in {path}; that is for {task} to do, and lands as it was")
+            format!("its agent changed the mark of `{line}` in {path}; only {task} may change it, so it lands unchanged")
         });
         Ok(self.left(repository, merge)?.into_iter().chain(foreign).collect())
     }
@@ -140,7 +140,7 @@ impl InLanding {
             Ticked::Now(_) => "your checkout has local changes in it",
         };
         let line = shown(&self.own);
-        Ok(Some(format!("{path} is left as it is, and `{line}` in it is yours to mark as done: {why}")))
+        Ok(Some(format!("{path} is left unchanged; mark `{line}` in it as done yourself: {why}")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an agent is told: the text of a prompt, and the money that is left.
+//! The text of a prompt for an agent, and its remaining budget.
 
 use std::path::Path;
 

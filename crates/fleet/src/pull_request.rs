@@ -1,8 +1,8 @@
-//! Landing by pull request, where main is not ours to move: a tested tip is pushed as a branch, a command of the user's
+//! Landing by pull request, if main is protected: a tested tip is pushed as a branch, a command of the user
 //! opens the pull request, and the task has landed when the remote's main has its change.
 //!
-//! Git and the command run as the user, in the user's checkout, with the user's credentials. Everything can be done twice: a
-//! branch that is there is not pushed again, and the command runs under a keeper, which the next process finds again.
+//! Git and the command run as the user, in the user's checkout, with the user's credentials. Everything can run twice: a
+//! branch that exists is not pushed again, and the command runs under a keeper, which the next process finds again.
 
 use std::process::Stdio;
 use std::sync::{Arc, PoisonError};
@@ -37,7 +37,7 @@ impl From<GitError> for Stop {
     fn from(error: GitError) -> Stop {
         match error {
             GitError::NotSigned { why, command } => {
-                let why = format!("your git settings want commits signed, and that failed ({why})");
+                let why = format!("your git settings require signed commits, and signing failed ({why})");
                 Stop::Held(Happened::CheckoutInTheWay { why, command })
             }
             error => Stop::Failed(error.into()),
@@ -143,7 +143,7 @@ async fn follow(shared: &Arc<Shared>, task: &TaskId) -> Result<Oid, Stop> {
             match host.repository.compared(&here, &there)? {
                 Stands::Ahead => return Ok(there),
                 Stands::Apart => {
-                    let why = format!("your {main} and {remote}'s each have commits that the other has not");
+                    let why = format!("your {main} and {remote}'s have diverged");
                     let command = format!("git -C '{}' rebase {remote}/{main}", host.layout.root().display());
                     return Err(Stop::Held(Happened::CheckoutInTheWay { why, command }));
                 }
@@ -265,7 +265,7 @@ fn address(output: &str) -> Option<SmolStr> {
 }
 
 fn last_line(text: &str) -> String {
-    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it printed nothing");
     line.chars().filter(|c| !c.is_control()).take(300).collect()
 }
 

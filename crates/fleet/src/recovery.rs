@@ -1,5 +1,5 @@
-//! What the runner finds when it starts: for each worker it is decided whether it goes on, is repeated, or gives its
-//! task back. Nothing is started or removed here.
+//! Inspects each worker when the runner starts, and reports whether its step continues, is repeated, or its task is
+//! given back. Nothing is started or removed here.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ async fn end_orphans(shared: &Arc<Shared>) {
         let ended_by_effect = world
             .effects
             .values()
-            .any(|effect| matches!(effect.as_ref(), Effect::EndStep { step, .. } | Effect::EndReply { reply: step, .. } if *step == id));
+            .any(|effect| matches!(effect.as_ref(), Effect::EndStep { step, .. } if *step == id));
         if world.effects.contains_key(&id) || ended_by_effect {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The project's git directories, with a folder for the trees that is there and ours.
+//! The project's git directories, with an existing folder for the trees that is ours.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! What the architect is told of the request that it has in hand.
+//! The prompt of the architect for its current request.
 //!
-//! Invariant: all that authors and agents wrote stands in blocks of its own, which it cannot end.
+//! Invariant: all texts of authors and agents are in separate blocks, which they cannot end.
 
 use kernel::World;
 use kernel::words::RequestKind;
@@ -48,7 +48,7 @@ pub fn prompt(prompts: &Prompts, world: &World, request: &Request, seen: &Seen) 
         task: request.task.as_ref().map(ToString::to_string).unwrap_or_default(),
         title: one_line(title),
         by: one_line(&request.by),
-        notes: request.notes.iter().map(|note| harmless(note)).collect(),
+        notes: request.notes.iter().map(|note| harmless(&note.to_string())).collect(),
         asked: harmless(&request.text),
         ..Variables::default()
     };

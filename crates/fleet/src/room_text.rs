@@ -1,7 +1,7 @@
-//! What an agent is told in a room: what the others said, each marked with who said it.
+//! The prompt of an agent in a channel: the messages of the others, each with its author.
 //!
-//! Invariant: nobody's words can be taken for somebody else's. A line that says who speaks is ours; each line of what was
-//! said begins with `>`, and nothing in it can move the cursor or hide.
+//! Invariant: no text can pass for that of another author. Only we write the lines that name an author; each line of a
+//! message begins with `>`, and nothing in it can move the cursor or hide.
 
 use kernel::World;
 use kernel::decisions::Word;

@@ -1,4 +1,4 @@
-//! What people should know of the sandbox before agents run.
+//! Warnings about the sandbox that people should see before agents run.
 
 use super::repository::open_repository;
 use super::{checkout, trees};
@@ -13,13 +13,13 @@ pub fn sandbox_refusal(settings: &Settings) -> Option<String> {
     let support = sandbox::support_by(settings.sandbox.namespaces);
     if wanted.mode == settings::SandboxMode::Strict && support.level != sandbox::Level::Full {
         return Some(format!(
-            "sandbox.mode is \"strict\", and the sandbox is not whole here: {}",
+            "sandbox.mode is \"strict\", and the sandbox is not complete here: {}",
             support.what
         ));
     }
     if wanted.network == settings::Network::None && !support.namespaces {
         return Some(format!(
-            "sandbox.network is \"none\", and the network of tests cannot be closed here: {}",
+            "sandbox.network is \"none\", and the network of tests cannot be disabled here: {}",
             support.what
         ));
     }
@@ -43,14 +43,14 @@ pub struct Gap {
 pub fn unenforced(settings: &Settings) -> Vec<Gap> {
     let shared = worktree_note(settings).map(|what| Gap { what, hint: "set `fleet.isolation = \"clone\"`" });
     let checkout =
-        checkout_note(settings).map(|what| Gap { what, hint: "docs/sandbox.md says what it takes" });
+        checkout_note(settings).map(|what| Gap { what, hint: "docs/sandbox.md lists the requirements" });
     [gaps(settings), checkout, shared].into_iter().flatten().collect()
 }
 
 /// That the person's checkout cannot be hidden from tests here; nothing where it is.
 pub fn checkout_note(settings: &Settings) -> Option<String> {
     sandbox_held(settings).is_none().then(|| {
-        "your checkout is not hidden from tests: a test can pass because it read files there, which are not under test"
+        "your checkout is not hidden from tests: a test can pass because of files there that are not under test"
             .to_owned()
     })
 }
@@ -89,7 +89,7 @@ fn worktree_note(settings: &Settings) -> Option<String> {
 fn gaps(settings: &Settings) -> Option<Gap> {
     match settings.sandbox.mode {
         SandboxMode::Off => Some(Gap {
-            what: "the sandbox is off: agents can reach whatever you can, and their roles are advisory"
+            what: "the sandbox is off: agents can reach everything that you can, and their roles are only advisory"
                 .to_owned(),
             hint: "set `sandbox.mode = \"auto\"`",
         }),
@@ -98,10 +98,10 @@ fn gaps(settings: &Settings) -> Option<Gap> {
             let said = match support.level {
                 sandbox::Level::Full => return None,
                 sandbox::Level::Partial => "the sandbox has gaps",
-                sandbox::Level::None => "there is no sandbox, and roles of agents are advisory",
+                sandbox::Level::None => "there is no sandbox, and roles of agents are only advisory",
             };
             let what = format!("{said}: {}", support.what);
-            Some(Gap { what, hint: "docs/sandbox.md says what it takes" })
+            Some(Gap { what, hint: "docs/sandbox.md lists the requirements" })
         }
     }
 }

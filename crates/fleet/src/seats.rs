@@ -1,4 +1,4 @@
-//! Where an agent that speaks outside of any task looks at the project.
+//! Prepares the clone of an agent that works outside of tasks: in a channel or as architect.
 
 use std::path::PathBuf;
 use std::sync::Arc;

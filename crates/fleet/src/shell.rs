@@ -1,7 +1,7 @@
-//! A person's way into a task's tree: a shell in the sandbox and the environment of its agent. The agent may have left
-//! anything there, in git's own settings too, so nothing in it runs as the plain user.
+//! `adj shell`: a shell in a task's tree, with the sandbox and the environment of its agent. The agent may have left
+//! anything there, such as git settings, so nothing in the tree runs as the plain user.
 //!
-//! While it is open the fleet starts nothing in that tree and does not remove it.
+//! While it is open, the fleet starts nothing in that tree and does not remove it.
 
 use std::fs::File;
 use std::io;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::Effect;
+use kernel::effect::{StepStart, StepTree};
 use machines::names::{AgentName, EffectId, TaskId, WorkerName};
 
 use super::surroundings::{self, Folders, Names, ProjectContext, Purpose, SurroundingsError, Whose};
@@ -48,7 +49,7 @@ pub enum ShellError {
     Missing(#[from] Missing),
     #[error(transparent)]
     Surroundings(#[from] SurroundingsError),
-    #[error("its tree {} is not there", .0.display())]
+    #[error("its tree {} does not exist", .0.display())]
     NoTree(PathBuf),
 }
 
@@ -77,8 +78,8 @@ fn lock(layout: &Layout, task: &TaskId) -> PathBuf {
 /// Returns when nobody is in the tree that the effect is about. False: it is not wanted any more, or the fleet stops.
 pub(super) async fn is_left(shared: &Arc<Shared>, id: &EffectId, effect: &Effect) -> bool {
     let task = match effect {
-        Effect::StartStep { task, .. }
-        | Effect::PrepareTree { task, .. }
+        Effect::StartStep { of: StepStart::Task { task, .. }, .. }
+        | Effect::PrepareTree { of: StepTree::Task { task, .. } }
         | Effect::RunGate { task, .. }
         | Effect::RemoveTree { task, .. } => task,
         _ => return true,

@@ -1,4 +1,4 @@
-//! A standstill in words: what people are told of a fleet that does nothing, in the terminal and by notices alike.
+//! The text of a standstill, for the terminal and for notifications.
 
 use kernel::waiting::{Decider, Waiting};
 use kernel::{Millis, World, why};
@@ -44,8 +44,8 @@ impl Standstill {
 /// What is said of so many things.
 pub fn headline(count: usize) -> String {
     match count {
-        1 => "the fleet stands still: 1 thing waits".to_owned(),
-        count => format!("the fleet stands still: {count} things wait"),
+        1 => "the fleet makes no progress: 1 item waits".to_owned(),
+        count => format!("the fleet makes no progress: {count} items wait"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a step or a test run is told from outside while it runs.
+//! Commands to a step or a test run while it runs.
 
 use std::sync::PoisonError;
 
@@ -37,13 +37,7 @@ pub fn register(
     id: &EffectId,
     effect: &Effect,
 ) -> Option<mpsc::UnboundedReceiver<StepCommand>> {
-    let ours = matches!(
-        effect,
-        Effect::StartStep { .. }
-            | Effect::StartReply { .. }
-            | Effect::RunGate { .. }
-            | Effect::TestMain { .. }
-    );
+    let ours = matches!(effect, Effect::StartStep { .. } | Effect::RunGate { .. } | Effect::TestMain { .. });
     ours.then(|| {
         let (send, receive) = mpsc::unbounded_channel();
         shared.steps.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), send);

@@ -1,4 +1,4 @@
-//! What a step or a test runs in: its folders, its environment, its sandbox and its limits.
+//! The surroundings of a step or test: its folders, environment, sandbox and limits.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -140,7 +140,7 @@ pub fn variables(
 ) -> Result<Vec<(String, String)>, SurroundingsError> {
     let Whose { task, run, worker } = whose;
     let temporary = context.layout.temp(task);
-    let ports = workplace::Ports::new(&context.layout.state(), &context.settings.ports);
+    let ports = workplace::PortLeases::new(&context.layout.state(), &context.settings.ports);
     let port_base = run.map(|run| ports.lease(run)).transpose()?;
     let given = workplace::Given {
         task: task.as_str(),
@@ -210,7 +210,8 @@ pub fn sandbox(
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let variable = |name: &str| std::env::var_os(name);
-    let machine = Machine { home: home.as_deref(), variable: &variable };
+    let agents = agents::homes();
+    let machine = Machine { home: home.as_deref(), agents: &agents, variable: &variable };
     let strict = settings.mode == SandboxMode::Strict;
     let mut read_write = vec![cwd.to_owned(), folders.private.clone(), folders.temp.clone()];
     let speaks = matches!(purpose, Purpose::Reply(..));
@@ -295,7 +296,7 @@ pub fn sandbox(
 
 /// The ports at which a process may listen: its run's block, what the settings add, and what the system gives to anyone.
 fn ports_of(context: ProjectContext<'_>, run: Option<&RunId>) -> Result<Vec<(u16, u16)>, SurroundingsError> {
-    let leased = workplace::Ports::new(&context.layout.state(), &context.settings.ports);
+    let leased = workplace::PortLeases::new(&context.layout.state(), &context.settings.ports);
     let block = run.map(|run| leased.block(run)).transpose()?;
     let mut ports: Vec<_> = block.into_iter().map(|block| (*block.start(), *block.end())).collect();
     ports.extend(context.settings.sandbox.ports.iter().map(|port| (*port, *port)));

@@ -1,4 +1,4 @@
-//! Tickets and the settings file: what people change while the fleet runs, and what we write back.
+//! Tickets and the settings file: reads changes of people while the fleet runs, and writes tickets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernel::command::{Happened, Outcome};
 use kernel::{Actor, Answer, Ask, Command, World};
-use machines::Wire;
 use machines::names::{EffectId, TaskId};
 use smol_str::SmolStr;
 
@@ -97,7 +96,9 @@ impl TicketScan {
         let Some(there) = &self.there else { return Vec::new() };
         let open = |ticket: &kernel::world::Ticket| {
             let task = ticket.task.as_ref().and_then(|task| world.task(task));
-            ticket.status != "closed" && ticket.gone.is_none() && task.is_some_and(|task| !task.is_final())
+            ticket.status != Status::Closed
+                && ticket.gone.is_none()
+                && task.is_some_and(|task| !task.is_final())
         };
         let missing =
             world.tickets.values().filter(|ticket| open(ticket) && !there.contains(ticket.id.as_str()));
@@ -220,11 +221,11 @@ pub async fn write(
     effect: &EffectId,
     task: &TaskId,
     ticket: &SmolStr,
-    status: &SmolStr,
+    status: Status,
     note: Option<&str>,
 ) -> Option<Happened> {
     let (host, effect, task, ticket) = (shared.clone(), effect.clone(), task.clone(), ticket.clone());
-    let (status, note) = (status.clone(), note.map(str::to_owned));
+    let note = note.map(str::to_owned);
     let written = shared
         .blocking(move || {
             let Some(files) = &host.tickets.files else { return Ok(Written::Left(None)) };
@@ -234,7 +235,7 @@ pub async fn write(
                 return Ok(Written::Left(None));
             }
             let landed = world.task(&task).is_some_and(|task| task.landing.landed.is_some());
-            write_file(files, Some(&host.repository), &ticket, &status, note.as_deref(), landed)
+            write_file(files, Some(&host.repository), &ticket, status, note.as_deref(), landed)
         })
         .await;
     Some(match written {
@@ -255,8 +256,6 @@ enum TicketError {
     Git(#[from] GitError),
     #[error(transparent)]
     Change(#[from] ChangeError),
-    #[error("bug: this is not a status of a ticket")]
-    NotAStatus,
 }
 
 /// What came of a write.
@@ -281,12 +280,10 @@ fn write_file(
     files: &Files,
     repository: Option<&Repository>,
     ticket: &str,
-    status: &str,
+    status: Status,
     note: Option<&str>,
     landed: bool,
 ) -> Result<Written, TicketError> {
-    let status = Status::ALL.iter().copied().find(|known| known.name() == status);
-    let status = status.ok_or(TicketError::NotAStatus)?;
     let name = files.name(ticket);
     if let Some(repository) = repository {
         let on_main = repository.file_on_main(&name)?;
@@ -305,7 +302,7 @@ fn write_file(
             Ok(Written::Left(Some(format!("ticket {ticket} is gone; its status is not written"))))
         }
         Err(ChangeError::NotATicket(problem)) => {
-            Ok(Written::Left(Some(format!("ticket {ticket} is left as it is: {problem}"))))
+            Ok(Written::Left(Some(format!("ticket {ticket} is left unchanged: {problem}"))))
         }
         Err(error) => Err(error.into()),
     }
@@ -463,7 +460,7 @@ pub fn write_alone(handle: &log::owner::Handle, layout: &Layout) -> Result<(), R
         let kernel::Effect::WriteTicket { task, ticket, status, note } = effect.as_ref() else { continue };
         let landed = world.task(task).is_some_and(|task| task.landing.landed.is_some());
         let written = match &host.files {
-            Some(files) => write_file(files, Some(&repository), ticket, status, note.as_deref(), landed),
+            Some(files) => write_file(files, Some(&repository), ticket, *status, note.as_deref(), landed),
             None => Ok(Written::Left(None)),
         };
         let Ok(written) = written else {

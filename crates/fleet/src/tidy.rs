@@ -1,5 +1,5 @@
-//! Everything that is kept has a limit: the trash, what was printed, agents' sessions, and what the user's repository
-//! names of tasks that are over. Nobody waits for it, and nothing that is still needed is touched.
+//! Enforces the limits of stored data: the trash, output, agents' sessions, and refs of finished tasks in the user's
+//! repository. Nothing waits for it, and data that is still needed is not touched.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,7 +102,7 @@ fn prune(layout: &Layout, repository: &Repository, world: &World, kept: Kept) ->
 /// What ended steps, tests and hooks left.
 fn steps(layout: &Layout, world: &World) -> Vec<Old> {
     let ending = |effect: &Effect| match effect {
-        Effect::EndStep { step, .. } | Effect::EndReply { reply: step, .. } => Some(step.clone()),
+        Effect::EndStep { step, .. } => Some(step.clone()),
         _ => None,
     };
     let mut wanted: BTreeSet<EffectId> = world.effects.values().filter_map(|effect| ending(effect)).collect();

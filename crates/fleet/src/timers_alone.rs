@@ -1,6 +1,6 @@
-//! Time, where no fleet runs: agents from outside take turns, give signs of life and hold tasks all the same.
+//! Timers while no fleet runs: agents from outside still take turns, send heartbeats and hold tasks.
 //!
-//! What is due for workers and for agents that Adjutant hosts waits for a fleet: without one they cannot go on, so that
+//! Timers of workers and of agents that Adjutant hosts wait for a fleet. Without one they cannot continue, so
 //! no time is counted against them.
 
 use std::pin::pin;

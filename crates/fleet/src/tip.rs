@@ -1,4 +1,4 @@
-//! What stands in a task's tree comes to us, and is published.
+//! Copies the commits of a task's tree into `land.git`, and publishes them.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ pub async fn bring_in(shared: &Arc<Shared>, task: &TaskId) -> Result<Option<Smol
         Published::As(name) if *name == place.branch => {}
         Published::As(name) => {
             shared
-                .notice_once(format!("{task}: a branch of yours is in the way; its branch is called {name}"));
+                .notice_once(format!("{task}: a branch of yours has its name; its branch is called {name}"));
         }
         Published::CheckedOut { name, at } => {
             shared
                 .notice_once(format!("{task}: {name} is checked out in {} and was not moved", at.display()));
         }
         Published::MovedByUser { name, .. } => {
-            shared.notice_once(format!("{task}: you moved {name}, so it is left as it is"));
+            shared.notice_once(format!("{task}: you moved {name}, so it is left unchanged"));
         }
         Published::DeletedByUser { name } => {
-            shared.notice_once(format!("{task}: you deleted {name}, so it is not made again"));
+            shared.notice_once(format!("{task}: you deleted {name}, so it is not created again"));
         }
     }
     Ok(Some(SmolStr::new(taken.tip.as_str())))

@@ -1,4 +1,4 @@
-//! Trees: making them ready, saving what is in them, and putting them away.
+//! Trees: sets them up, saves their content, and removes them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,7 +87,7 @@ async fn prepared(
         return Err(Happened::TreeUnmet { error });
     }
     for (path, why) in said.left_out {
-        shared.notice(format!("{task}: {} was not put into the tree: {why}", path.display()));
+        shared.notice(format!("{task}: {} was not copied into the tree: {why}", path.display()));
     }
     if !ready {
         if !hooks::in_tree(shared, hooks::HookPoint::WorktreeCreate, id.as_str(), task)
@@ -103,7 +103,7 @@ async fn prepared(
         if left > 0 {
             let files = if left == 1 { "1 file".to_owned() } else { format!("{left} files") };
             shared.notice_once(format!(
-                "hooks.worktree.create leaves {files} that git does not ignore; they are not committed as an agent's work (add them to .gitignore)"
+                "hooks.worktree.create leaves {files} that git does not ignore; they are not committed (add them to .gitignore)"
             ));
         }
         let made = made(&shared.layout, task);
@@ -169,8 +169,9 @@ pub fn missing(root: &Path, set_up: &SetUp) -> Option<String> {
         return None;
     }
     let named = set_up.missing.iter().take(NAMED_MAX);
-    let mut lines: Vec<String> =
-        named.map(|(path, why)| format!("`{}` cannot be put into the tree: {why}", path.display())).collect();
+    let mut lines: Vec<String> = named
+        .map(|(path, why)| format!("`{}` cannot be copied into the tree: {why}", path.display()))
+        .collect();
     let more = set_up.missing.len().saturating_sub(NAMED_MAX);
     if more > 0 {
         lines.push(format!("and {more} more"));

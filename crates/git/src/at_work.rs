@@ -1,14 +1,14 @@
-//! What a git of ours leaves behind in the user's repository when it is killed, or when the power goes: locks, and a
+//! Repairs the user's repository after one of our git processes was killed, or after a power cut: stale locks and a
 //! checkout that is half moved.
 //!
-//! Before a git of ours changes anything there, a mark says so: a file in the state folder that this process holds
-//! locked. It goes when that git has ended by itself. A mark that nobody holds is of a process that is gone.
+//! Before one of our git processes changes anything there, we create a mark: a file in the state folder that this process
+//! keeps locked. It is removed when git has ended normally. A mark that is not locked belongs to a process that died.
 //!
 //! Invariants:
-//! - a lock is taken away only if a mark says that a git of ours was at work when it was made, it belongs to the same
-//!   user, and nobody holds it: the user's own are never robbed;
-//! - a file of a checkout is changed only if it is as one of the two commits has it, or a beginning of that: bytes that
-//!   are in neither are the user's.
+//! - a lock is removed only if a mark shows that our git was running when the lock was created, the lock belongs to the
+//!   same user, and no process holds it: the user's own locks are never removed;
+//! - a file of a checkout is changed only if its content is that of one of the two commits, or a beginning of it: any other
+//!   content is the user's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

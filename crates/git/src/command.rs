@@ -1,13 +1,13 @@
-//! The one way in which git is called.
+//! The only place that starts git.
 //!
 //! Invariants:
-//! - never through a shell; every free argument is an object id, a checked name, or stands after `--`;
-//! - no variable of ours or the user's that git knows reaches it, no setting but the repository's own and those
+//! - never through a shell; every free argument is an object id, a checked name, or follows `--`;
+//! - git gets no variable of ours or the user's that it knows, no setting except the repository's own and those
 //!   given here, and no terminal;
-//! - hooks and the file monitor are off, and no protocol is allowed: nothing that a repository names is run;
-//! - it has a time limit, and what it prints has one too.
+//! - hooks and the file monitor are off, and no protocol is allowed: no program that a repository names is run;
+//! - its time and its output are limited.
 //!
-//! Settings are passed in the environment and not as `-c`: a filter may be called `a=b`, which `-c` cannot say.
+//! Settings are passed in the environment and not with `-c`: a filter may be called `a=b`, which `-c` cannot express.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Read, Write};

@@ -1,4 +1,4 @@
-//! What main has where the user's checkout stands on something else.
+//! Reads files of main while another branch is checked out.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! How a call of git can end badly.
+//! The errors of a git call.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,23 +27,23 @@ pub enum GitError {
     #[error("git printed `{text}` where an object id was expected, while {doing}")]
     NoObjectId { doing: &'static str, text: String },
     /// The agent changed its git directory so that its commits cannot be read without trusting it.
-    #[error("the git directory of {} cannot be read: {why}; look at it by hand, or remove the tree: its files are saved first", tree.display())]
+    #[error("the git directory of {} cannot be read: {why}; inspect it, or remove the tree: its files are saved first", tree.display())]
     Unreadable { tree: PathBuf, why: String },
-    #[error("{} was not made by adjutant for task {task}, and is left alone; move it away by hand", path.display())]
+    #[error("{} was not created by adjutant for task {task}, so it is left unchanged; move it away", path.display())]
     NotOurs { path: PathBuf, task: String },
-    #[error("{} holds {}: another git is at work there; try again when it is done", holder, lock.display())]
+    #[error("{} holds {}: another git is running there; try again when it is done", holder, lock.display())]
     Locked { lock: PathBuf, holder: String },
-    #[error("there is no git repository at {} or above it; make one with `git init`", at.display())]
+    #[error("there is no git repository at {} or above it; create one with `git init`", at.display())]
     NoRepository { at: PathBuf },
-    #[error("the path of the repository is not UTF-8, which agents and tests could not be told: {}; rename that folder", at.display())]
+    #[error("the path of the repository is not UTF-8, so it cannot be passed to agents and tests: {}; rename that folder", at.display())]
     NotText { at: PathBuf },
-    #[error("branch `{main}` is not to be found in {}; name the branch that work lands on as `main` in adjutant.toml", at.display())]
+    #[error("branch `{main}` does not exist in {}; set `main` in [project] of adjutant.toml to the branch that receives finished work", at.display())]
     NoMain { main: String, at: PathBuf },
-    #[error("there is nothing saved as `{reference}`; `adj salvage list` shows what there is")]
+    #[error("no saved work is named `{reference}`; `adj salvage list` lists it")]
     NothingSaved { reference: String },
-    #[error("`{reference}` is moved by someone else again and again; try again when they are done")]
+    #[error("`{reference}` keeps being moved by another program; try again when it is done")]
     Contended { reference: String },
-    #[error("{what} exists already; choose another name, nothing is overwritten")]
+    #[error("{what} already exists; choose another name")]
     Exists { what: String },
 }
 

@@ -1,12 +1,12 @@
-//! An agent's git directory stands in its tree, or is brought back there.
+//! Finds the git directory of an agent's tree, and moves it back into the tree if needed.
 //!
-//! An agent may move it, link to it, make it a separate one (`git init --separate-git-dir`), or leave it damaged, as a
-//! power cut does. Its commits are no less its work for that.
+//! An agent may move it, replace it by a link, separate it (`git init --separate-git-dir`), or leave it damaged, as a
+//! power cut does. Its commits still count as its work.
 //!
 //! Invariants:
-//! - what is brought back comes from the task's own tree or temporary folder, by a way without links: nothing that is
-//!   not the agent's to write is moved;
-//! - what cannot be read goes to the trash before another takes its place.
+//! - a directory is moved back only from the task's own tree or temporary folder, on a path without links: nothing that the
+//!   agent cannot write to is moved;
+//! - an unreadable directory goes to the trash before another one replaces it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -163,7 +163,7 @@ impl Repository {
         }
         let trashed = self.to_trash(&tree.join(".git"), &format!("damaged-{name}.git"))?;
         self.note(format!(
-            "{task}: its git directory was damaged and is made anew at its last readable commit; the damaged one is {}",
+            "{task}: its git directory was damaged and was created again at its last readable commit; the damaged one is {}",
             trashed.display()
         ));
         self.restore_git_dir(task, name, branch)
@@ -205,9 +205,9 @@ impl Repository {
         let _ = fs::remove_file(&index);
         self.land_with_tree(doing, &tree, &index).args(["read-tree", "--reset", tip.as_str()]).ok()?;
         self.settle(task, name, &tip)?;
-        let kept = trashed.map(|at| format!("; what was empty is {}", at.display())).unwrap_or_default();
+        let kept = trashed.map(|at| format!("; the empty files are in {}", at.display())).unwrap_or_default();
         self.note(format!(
-            "{task}: its git directory was damaged and is made anew at its last readable commit{kept}"
+            "{task}: its git directory was damaged and was created again at its last readable commit{kept}"
         ));
         Ok(())
     }

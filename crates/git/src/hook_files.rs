@@ -1,8 +1,8 @@
 //! Files that a `worktree.create` hook leaves in a tree and git does not ignore, such as a `.venv` that no `.gitignore` names.
 //!
-//! They are nobody's work. A folder that the hook made as a whole stays out of every commit of ours, with all that is put into
-//! it later; a single file stays out until somebody changes it. The tree's own git is told to ignore both, so that
-//! `git add --all` does not take them either; `git add --force` does, and the gate refuses what was not changed.
+//! They are not the agent's work. A folder that the hook created stays out of all our commits, with everything that is added
+//! later; a single file stays out until somebody changes it. The tree's own git ignores both, so
+//! `git add --all` does not add them. `git add --force` does, and the gate refuses unchanged ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,9 +1,10 @@
-//! Who commits: agents under a name of their own and unsigned, the person under theirs and signed where they sign.
+//! The author, committer and signature of commits: agents commit under their own name and unsigned; the user commits under theirs,
+//! signed if they sign.
 //!
 //! Invariants:
-//! - an agent never signs: its key would be the person's;
-//! - a merge is signed where the person's settings ask for it, or it is not made. Never unsigned in silence;
-//! - which program signs is the person's to say: nothing that an agent can write to is asked.
+//! - an agent never signs: its key would be the user's;
+//! - if the user's settings require signed merges, an unsigned merge is not made;
+//! - only the user's own settings choose the program that signs, never a file that an agent can write.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! A directory that an agent may write to, read and written without believing it.
+//! Reads and writes a directory that an agent may write to, without trusting its content.
 //!
-//! Invariants: no link is followed on the way to a file; nothing but a regular file is read, and only up to a limit
-//! (a pipe or a device in its place would hold us up for ever); a file is replaced whole or not at all. No git runs
-//! here: its settings are the agent's.
+//! Invariants: no link is followed on the way to a file; only regular files are read, and only up to a limit
+//! (a pipe or a device would block us forever); a file is replaced completely or not at all. No git runs
+//! here, because its settings are the agent's.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};

@@ -1,4 +1,4 @@
-//! What a task's work changes, as the gate and a person look at it.
+//! The changes of a task's work, for the gate and for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 

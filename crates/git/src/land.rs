@@ -1,8 +1,8 @@
-//! `land.git`, our copy of the user's repository, and how objects get into it and out of it.
+//! `land.git`, our copy of the user's repository, and the transfer of objects into it and out of it.
 //!
-//! Objects travel as packs from a git to a git that checks every one of them; neither runs in a repository whose
-//! settings are an agent's. A few objects are kept one by one and many as a pack: thousands of small packs would make
-//! every later lookup slow.
+//! Objects are sent as packs between two git processes, and the receiver checks every one of them. Neither runs in a repository with
+//! an agent's settings. A few objects are stored one by one, many as a pack: thousands of small packs would slow down
+//! every later lookup.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -394,7 +394,10 @@ impl Repository {
     /// What the user's repository has of it, and what can still be read of the damaged one.
     fn remake_land(&self) -> Result<(), GitError> {
         let damaged = self.set_land_aside(&self.land_dir())?;
-        self.note(format!("land.git was damaged and is made anew; the damaged one is {}", damaged.display()));
+        self.note(format!(
+            "land.git was damaged and was created again; the damaged one is {}",
+            damaged.display()
+        ));
         *locked(&self.inner.main_in_land) = None;
         *locked(&self.inner.newest_merge) = None;
         self.ensure_land()?;

@@ -1,8 +1,8 @@
-//! Landing: merges made as objects, tested in a private checkout, and main moved to them.
+//! Makes merges as objects, checks them out for tests, and moves main to them.
 //!
-//! A merge needs no checkout. Main moves by compare-and-swap; where it is checked out, by a fast-forward of that
-//! checkout, which git refuses as soon as anything of the user's would be overwritten. Only a main that was read back
-//! and is the merge counts as moved.
+//! A merge needs no checkout. Main moves by compare-and-swap. If it is checked out, git fast-forwards that
+//! checkout, and refuses if a change of the user would be overwritten. Main counts as moved only after it was read back
+//! and is the merge.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -118,7 +118,7 @@ impl Repository {
                 let dropped = carried.map(|carried| carried.named()).unwrap_or_default();
                 if !dropped.is_empty() {
                     self.note(format!(
-                        "main no longer has {}, on which {} was made: without it the work conflicts with main",
+                        "main no longer has {}, on which {} is based: without it the work conflicts with main",
                         dropped.join(", "),
                         tip.short()
                     ));
@@ -562,13 +562,13 @@ impl Repository {
         }
         if !checkout.is_dir() {
             // On a disk that is away, or deleted by hand: only the user knows.
-            let why = format!("{main} is checked out in {}, which is not there", checkout.display());
+            let why = format!("{main} is checked out in {}, which does not exist", checkout.display());
             return Ok(Some(in_the_way(why, Vec::new(), &self.inner.places.root, "worktree prune")));
         }
         let filters = self.filters_now()?;
         if let Some(files) = self.filtered(checkout, old, merge, &filters)? {
             // Their content comes from a program in the user's settings, which we do not run.
-            let why = format!("filters of yours have to write {}", files.join(", "));
+            let why = format!("your own git filters have to write {}", files.join(", "));
             return Ok(Some(in_the_way(why, files, checkout, &format!("merge --ff-only {merge}"))));
         }
         #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Lock files that a git left behind when it was killed.
+//! Removes lock files of git processes that were killed.
 //!
-//! A lock is taken away only if no process that could hold it is alive: nobody has the file open, and no git works in
-//! that directory. Where that cannot be found out, only a lock of an hour ago counts as left behind.
+//! A lock is removed only if no live process can hold it: no process has the file open, and no git runs in
+//! that directory. If this cannot be determined, only a lock that is an hour old counts as stale.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -1,7 +1,7 @@
-//! Which mains were seen, and which of them the user has taken back: written down beside `land.git`, not in it.
+//! Records which commits main has pointed to, and which of them the user has removed, in a file beside `land.git`.
 //!
-//! `land.git` is a copy that anybody may remove, and that a power cut may damage. What it could be made again from is the
-//! user's repository as it is by then, which no longer says what main was before.
+//! `land.git` is a copy that anybody may remove and that a power cut may damage. It can be copied again from the
+//! user's repository, but that no longer contains the earlier positions of main.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What `adj init` refuses, by name and with the way out.
+//! Repositories that `adj init` refuses, each with the reason and what to do.
 
 use super::{GitError, Repository, read_or_empty, references};
 
@@ -28,7 +28,9 @@ impl std::fmt::Display for Obstacle {
             Obstacle::Shallow => f.write_str("the repository is a shallow clone: history is missing"),
             Obstacle::PartialClone => f.write_str("the repository is a partial clone: objects are missing"),
             Obstacle::Submodules(paths) => write!(f, "the repository has submodules: {}", paths.join(", ")),
-            Obstacle::Lfs(files) => write!(f, "the repository keeps files in LFS, says {}", files.join(", ")),
+            Obstacle::Lfs(files) => {
+                write!(f, "the repository has files in LFS, according to {}", files.join(", "))
+            }
             Obstacle::MainInTwoWorktrees { main, at } => {
                 write!(f, "branch `{main}` is checked out more than once: {}", at.join(", "))
             }
@@ -43,7 +45,7 @@ impl Obstacle {
     pub fn hint(&self) -> String {
         match self {
             Obstacle::Shallow => "fetch the rest with `git fetch --unshallow`".to_owned(),
-            Obstacle::PartialClone => "clone the repository anew, without `--filter`".to_owned(),
+            Obstacle::PartialClone => "clone the repository again, without `--filter`".to_owned(),
             Obstacle::Submodules(_) => {
                 "submodules are not supported yet; work in the submodule's own repository".to_owned()
             }
@@ -53,11 +55,11 @@ impl Obstacle {
                 format!("leave one checkout of `{main}`: `git -C {last} checkout --detach`")
             }
             Obstacle::NoMain { branches, .. } if branches.is_empty() => {
-                "make the branch, with a commit".to_owned()
+                "create the branch, with a commit".to_owned()
             }
             Obstacle::NoMain { branches, .. } => {
                 format!(
-                    "set `main` in adjutant.toml to the branch that work lands on: {}",
+                    "set `main` in adjutant.toml to the branch that receives finished work: {}",
                     branches.join(", ")
                 )
             }

@@ -1,12 +1,12 @@
-//! The branch of a task's worktree, as its agent has it.
+//! The branch of a task's worktree, as its agent sees it.
 //!
-//! Worktrees share the folder of branches, and git changes a branch by putting a new file into that folder: whoever can
-//! change one can change all. So where programs have a view of their own, the agent has a folder of its own there, with its
-//! branch alone. What it makes of the branch is taken over into the user's repository by us, by compare-and-swap.
+//! Worktrees share the folder of branches, and git changes a branch by creating a file in that folder: a program that can
+//! change one branch can change all. So if programs have their own view of the file system, the agent gets its own folder there, with
+//! only its branch. We copy the branch into the user's repository, by compare-and-swap.
 //!
 //! Invariants:
-//! - of all that an agent puts into its folder, nothing but one commit is read: the one its own branch names;
-//! - a branch that the user has moved meanwhile stays where they put it, and the agent's commit is kept beside it.
+//! - of everything that an agent puts into its folder, we read only one commit: the one its own branch names;
+//! - if the user has moved the branch meanwhile, it stays there, and the agent's commit is kept beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ impl Repository {
             let change = Change { name: &kept, old: Expected::Anything, new: Some(&made) };
             self.change_users(DOING, "adjutant: kept", &[change])?;
             self.note(format!(
-                "{}: you moved {} while its agent was at work; what the agent committed is kept as {kept}",
+                "{}: you moved {} while its agent was working; the agent's commits are kept as {kept}",
                 record.task, record.branch
             ));
         } else if now.as_ref() != Some(&made) {

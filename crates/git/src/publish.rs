@@ -1,8 +1,8 @@
-//! What of a task's work the user sees in their own repository.
+//! The refs by which a task's work is visible in the user's repository.
 //!
-//! `refs/adjutant/tasks/<task>` always, and the branch of the task's name where that can be had. Both move only from
-//! what we last put there; what that was is written down in `land.git`. A branch that the user moved, deleted or has
-//! checked out is theirs, and left alone.
+//! `refs/adjutant/tasks/<task>` always exists, and the branch of the task's name if that name is free. Both move only from
+//! the commit that we set last, which is recorded in `land.git`. A branch that the user moved, deleted or has
+//! checked out belongs to the user and is left unchanged.
 
 use machines::names::TaskId;
 

@@ -1,6 +1,6 @@
-//! The remote's main, and what is offered to it: where main is moved by pull requests, it is somebody else who merges.
+//! The remote's main and the branches for pull requests, if main is moved by somebody else.
 //!
-//! Nothing here talks to a remote; whoever does leaves what was fetched under `refs/remotes/`.
+//! Nothing here connects to a remote; the caller stores fetched commits under `refs/remotes/`.
 
 use machines::names::TaskId;
 

@@ -1,9 +1,8 @@
-//! History that the user takes off main: by a reset, an amended commit, a rebase. It does not come back by a landing.
+//! History that the user removes from main, by a reset, an amended commit or a rebase. A landing does not bring it back.
 //!
-//! Each main that was seen and is not in the next one is kept by a reference in `land.git`, and written down beside it
-//! (`mains.rs`). A branch that was made on it
-//! carries commits which are not the agent's and no longer the user's: they count neither as its work nor as main's,
-//! and the work lands on main's own history without them.
+//! Each earlier main that is not part of the next one is kept by a ref in `land.git` and recorded beside it
+//! (`mains.rs`). A branch that is based on it contains commits that are neither the agent's nor on main any more.
+//! They count neither as the agent's work nor as main's, and the work lands on main's own history without them.
 
 use std::collections::BTreeSet;
 
@@ -127,7 +126,7 @@ impl Repository {
             .push_str("\nPut onto main, which no longer has what the branch was made on. Its commits:\n\n");
         message.extend(own.iter().map(|(oid, subject)| format!("{} {subject}\n", oid.short())));
         self.note(format!(
-            "main no longer has {}, on which {} was made: the work lands without it",
+            "main no longer has {}, on which {} is based: the work lands without it",
             carried.named().join(", "),
             tip.short()
         ));

@@ -1,7 +1,7 @@
-//! Saved work: everything in a tree as a commit, before anything is done that could remove some of it.
+//! Saved work: everything in a tree as a commit, before anything is done that could remove part of it.
 //!
-//! The commit's first parent is the task's tip. Its others are whatever else the agent's git directory still named:
-//! branches of its own, the stash, commits that it amended or reset away. So one reference holds all of it.
+//! The first parent of the commit is the task's tip. The others are all other commits in the agent's git directory:
+//! its own branches, the stash, amended and reset commits. So one ref holds all of it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! Where agents look at the project that speak outside of any task: clones of their own, at main.
+//! Clones at main for agents that work outside of tasks: in channels and as architect.
 //!
-//! Nothing that is written there is ever taken over. Before each reply it is main's files again, whatever stood there, with
-//! a git directory that is made anew; only what git ignores stays.
+//! Nothing that is written there is kept. Before each reply the clone gets main's files and a new git directory; only
+//! ignored files stay.
 
 use std::fs;
 use std::path::PathBuf;

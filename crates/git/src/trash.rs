@@ -1,5 +1,5 @@
-//! Trees that are no longer needed: saved, moved away in one step, and dropped as far as git has them. What git does not
-//! have (ignored files, what could not be read, the agent's own git directory) stays in the trash for a while.
+//! Removes trees: saves them, moves them away in one step, and deletes the files that git has. Other files
+//! (ignored or unreadable files, the agent's own git directory) stay in the trash for a while.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

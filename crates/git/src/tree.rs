@@ -1,8 +1,8 @@
-//! A task's tree: made, looked at, and its commits and leftovers taken over.
+//! A task's tree: creates it, inspects it, and copies its commits and uncommitted files.
 //!
-//! Each tree has a record of ours in the state folder, written before the tree appears. What has no record is not ours
-//! and is neither used nor removed. Beside it lies a private index, by which the files are compared: the agent's own
-//! could have been told to look away from some of them.
+//! Each tree has a record in the state folder, written before the tree is created. A folder without a record is not ours
+//! and is neither used nor removed. Files are compared with a private index beside the record, because the agent could
+//! have changed its own index to ignore some of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

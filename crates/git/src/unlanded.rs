@@ -1,7 +1,7 @@
-//! Work that is on main and was not landed: somebody moved main to it, past tests and review.
+//! Finds commits of agents on main that no landing brought there: somebody moved main past tests and review.
 //!
-//! The sandbox keeps agents from that. Without it an agent can, and main is not ours to put back: it is said, once. What
-//! was made in a tree is known by the tree's own history, which an agent that wants to can remove.
+//! The sandbox prevents this. Without it an agent can do it, and we may not move main back, so it is reported, once.
+//! Commits of a tree are known by the tree's own history, which an agent can remove.
 
 use std::collections::BTreeSet;
 

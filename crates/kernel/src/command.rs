@@ -13,7 +13,7 @@ pub use asks::Ask;
 pub(crate) use asks::{Permission, Subject};
 use machines::machine::{FieldError, Role};
 use machines::names::{AgentName, EffectId, RunId, SpecId, TaskId};
-use machines::task::{Status, TaskType};
+use machines::task::{Status, TaskType, TicketStatus};
 use machines::{task, turn};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -125,7 +125,7 @@ pub struct NewTask {
 #[serde(deny_unknown_fields)]
 pub struct SeenTicket {
     pub id: TaskId,
-    pub status: SmolStr,
+    pub status: TicketStatus,
     pub title: String,
     pub body: String,
     pub task_type: TaskType,

@@ -3,7 +3,8 @@
 use machines::names::{AgentName, ServiceName};
 use machines::run::AgentKind;
 use machines::wire::Wire;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
@@ -160,27 +161,6 @@ impl Proposals {
     }
 }
 
-const PROPOSALS: u32 = 20;
-const HEARTBEAT_SECONDS: u32 = 60;
-const STANDSTILL_SECONDS: u32 = 60;
-const REPLIES: u32 = 4;
-
-fn is_usual_heartbeat(seconds: &u32) -> bool {
-    *seconds == HEARTBEAT_SECONDS
-}
-
-fn is_usual_replies(replies: &u32) -> bool {
-    *replies == REPLIES
-}
-
-fn is_usual_standstill(seconds: &u32) -> bool {
-    *seconds == STANDSTILL_SECONDS
-}
-
-fn is_usual(proposals: &u32) -> bool {
-    *proposals == PROPOSALS
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolRule {
@@ -202,45 +182,72 @@ machines::wire_enum! {
     }
 }
 
-/// Everything has a limit, with a name and a default.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    pub suspension_seconds: u32,
-    pub health_poll_seconds: u32,
+/// One line for each limit: its field and its default. What is `always` in the log was there from the beginning; what came
+/// later is there only where it is `changed`, so that a log of a version before it says the same.
+macro_rules! limits {
+    ($($(#[$about:meta])* $field:ident: $number:ty = $default:expr, $written:ident;)*) => {
+        /// Everything has a limit, with a name and a default.
+        #[derive(Clone, Debug, PartialEq, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Limits { $($(#[$about])* pub $field: $number,)* }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl Serialize for Limits {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let usual = Limits::default();
+                let written = [$(limits!(@$written self.$field != usual.$field)),*];
+                let count = written.iter().filter(|written| **written).count();
+                let mut fields = serializer.serialize_struct("Limits", count)?;
+                $(match limits!(@$written self.$field != usual.$field) {
+                    true => fields.serialize_field(stringify!($field), &self.$field)?,
+                    false => fields.skip_field(stringify!($field))?,
+                })*
+                fields.end()
+            }
+        }
+    };
+    (@always $differs:expr) => { true };
+    (@changed $differs:expr) => { $differs };
+}
+
+limits! {
+    suspension_seconds: u32 = machines::suspended::SUSPENSION_SECONDS_MAX, always;
+    health_poll_seconds: u32 = machines::suspended::HEALTH_POLL_SECONDS, always;
     /// How long a call waits for a person before the step is ended.
-    pub question_seconds: u32,
-    pub lost_workers: u32,
+    question_seconds: u32 = 600, always;
+    lost_workers: u32 = 3, always;
     /// How long an outside owner keeps a task without a sign of life.
-    pub outside_lease_seconds: u32,
+    outside_lease_seconds: u32 = 120, always;
     /// How long an agent that is connected from outside is taken to be there without a heartbeat.
-    #[serde(skip_serializing_if = "is_usual_heartbeat")]
-    pub heartbeat_seconds: u32,
+    heartbeat_seconds: u32 = 60, changed;
     /// Replies of agents in channels at once, in all channels together.
-    #[serde(skip_serializing_if = "is_usual_replies")]
-    pub replies: u32,
+    replies: u32 = 4, changed;
     /// How long a fleet stands still before it says why.
-    #[serde(skip_serializing_if = "is_usual_standstill")]
-    pub standstill_seconds: u32,
+    standstill_seconds: u32 = 60, changed;
     /// How long a landing that the user's checkout holds up waits before it tries again.
-    pub checkout_seconds: u32,
+    checkout_seconds: u32 = 30, always;
+    /// How long a worker waits after a step that failed; twice as long after each further one.
+    backoff_seconds: u32 = machines::worker::BACKOFF_SECONDS, changed;
     /// The same call this often in a row is a loop.
-    pub same_call: u32,
+    same_call: u32 = 3, always;
     /// So many steps in a row with the same last message and an unchanged tree are a loop.
-    #[serde(default = "same_step", skip_serializing_if = "is_same_step")]
-    pub same_step: u32,
-    pub tool_failures: u32,
+    same_step: u32 = 3, changed;
+    tool_failures: u32 = 3, always;
     /// Tries at an effect that only we need, such as writing a ticket, before a person is told.
-    pub effect_tries: u32,
+    effect_tries: u32 = 10, always;
     /// Longest title, comment or feedback, in bytes.
-    pub text_bytes: usize,
+    text_bytes: usize = 64 * 1024, always;
     /// Dependencies of one task.
-    pub dependencies: usize,
+    dependencies: usize = 1000, always;
     /// Tasks that one run may propose, and that may follow from one task without a person.
-    #[serde(skip_serializing_if = "is_usual")]
-    pub proposals: u32,
+    proposals: u32 = 20, changed;
     /// Answers kept for idempotency keys; the oldest go first.
-    pub kept_answers: usize,
+    kept_answers: usize = 100_000, always;
 }
 
 impl Default for Config {
@@ -303,38 +310,6 @@ impl Default for Policy {
             cap_per_agent: None,
             proposals: Proposals::Ask,
             tools: Vec::new(),
-        }
-    }
-}
-
-fn same_step() -> u32 {
-    3
-}
-
-fn is_same_step(limit: &u32) -> bool {
-    *limit == same_step()
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            suspension_seconds: machines::suspended::SUSPENSION_SECONDS_MAX,
-            health_poll_seconds: machines::suspended::HEALTH_POLL_SECONDS,
-            question_seconds: 600,
-            lost_workers: 3,
-            outside_lease_seconds: 120,
-            heartbeat_seconds: HEARTBEAT_SECONDS,
-            replies: REPLIES,
-            standstill_seconds: STANDSTILL_SECONDS,
-            checkout_seconds: 30,
-            same_call: 3,
-            same_step: same_step(),
-            tool_failures: 3,
-            effect_tries: 10,
-            text_bytes: 64 * 1024,
-            dependencies: 1000,
-            proposals: PROPOSALS,
-            kept_answers: 100_000,
         }
     }
 }
@@ -427,7 +402,8 @@ impl Policy {
     }
 }
 
-/// `*` stands for any text, everything else for itself.
+/// `*` stands for any text, everything else for itself. A pattern over commands, not over paths; a crate for it would bring a
+/// regex engine into the pure crates.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

@@ -11,7 +11,9 @@ use crate::probe::Probe;
 use crate::rooms::{About, OwnTimes, Seat};
 use crate::specs::{Mark, SpecState};
 use crate::standstill::Reason;
-use crate::words::{EffectEnd, GateCause, GoneBecause, LandingEnd, PersonNeeded, RequestKind, Verdict};
+use crate::words::{
+    EffectEnd, GateCause, GoneBecause, LandingEnd, NoteKind, PersonNeeded, RequestKind, Verdict,
+};
 use crate::world::{
     AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
 };
@@ -19,7 +21,7 @@ use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
 };
 use machines::suspended::{Suspension, Wrapped};
-use machines::task::{ApprovalCause, TaskType};
+use machines::task::{ApprovalCause, TaskType, TicketStatus};
 use machines::{architect, run, task, turn, worker};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -222,7 +224,7 @@ events! {
     DependencyAdded = "dependency_added" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
     DependencyRemoved = "dependency_removed" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
     Commented = "commented" { id: TaskId, at: Millis, by: SmolStr, comment: SmolStr, text: String } in |e| of_task(&e.id);
-    TicketSeen = "ticket_seen" { id: SmolStr, status: SmolStr, fingerprint: u64, opened: bool, task: Option<TaskId> } in |e| format!("ticket/{}", e.id);
+    TicketSeen = "ticket_seen" { id: SmolStr, status: TicketStatus, fingerprint: u64, opened: bool, task: Option<TaskId> } in |e| format!("ticket/{}", e.id);
     /// The ticket's file is gone, or is back. `blocked`: its absence blocked the task.
     TicketGone = "ticket_gone" { id: SmolStr, gone: bool, blocked: bool } in |e| format!("ticket/{}", e.id);
 
@@ -488,7 +490,9 @@ events! {
     RequestLeft = "request_left" { id: RequestId } in of_architect;
     /// What the architect said to it is no answer.
     RequestTried = "request_tried" { id: RequestId, why: SmolStr } in of_architect;
-    RequestNoted = "request_noted" { id: RequestId, note: SmolStr } in of_architect;
+    RequestNoted = "request_noted" {
+        id: RequestId, note: SmolStr, #[serde(default, skip_serializing_if = "NoteKind::is_plain")] kind: NoteKind,
+    } in of_architect;
     RequestForPerson = "request_for_person" { id: RequestId } in of_architect;
     SpecSubmitted = "spec_submitted" {
         id: SpecId, version: u32, title: String, path: Option<String>, format: SmolStr, text: String, by: SmolStr, at: Millis,

@@ -296,6 +296,8 @@ machines::wire_enum! {
         Conflict = "conflict",
         /// Something in the branch that cannot be landed.
         Branch = "branch",
+        /// There is nothing in the branch.
+        NoChange = "no_change",
     }
 }
 

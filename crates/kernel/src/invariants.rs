@@ -1,14 +1,15 @@
 //! What holds after every commit, whatever happened. Checked in tests, in the simulator, in debug builds, and by
 //! `adj verify`. Each has a sabotage test that trips it.
 
-use crate::effect::{Effect, Timer};
+use crate::effect::{Effect, StepStart, StepTree, Timer};
 use crate::rooms::Seat;
 use crate::standstill::{self, Reason};
+use crate::words::ActorKind;
 use crate::world::{Holder, Run, Tariff, Task, Unknown, World};
 use imbl::OrdMap;
 use machines::names::{AgentName, RequestId, RunId, TaskId};
 use machines::suspended::Suspends;
-use machines::task::Status;
+use machines::task::{Status, TicketStatus};
 use machines::{Machine, Wire, architect, run, turn, worker};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -133,7 +134,7 @@ fn answers_are_bound(before: &World, after: &World) -> Option<Violation> {
     let is_open = |id: &RequestId| before.requests.get(id).is_none_or(|request| request.answer.is_none());
     after.requests.values().filter(|request| is_open(&request.id)).find_map(|request| {
         let answer = request.answer.as_ref()?;
-        let by_agent = answer.by.starts_with("agent:");
+        let by_agent = ActorKind::of(&answer.by) == Some(ActorKind::Agent);
         let bound = match &answer.reply {
             None => !by_agent,
             Some(reply) => {
@@ -603,10 +604,10 @@ impl Check<'_> {
         }
         for (id, effect) in &world.effects {
             let of_run = match effect.as_ref() {
-                Effect::StartStep { .. }
-                | Effect::PrepareTree { .. }
+                Effect::StartStep { of: StepStart::Task { .. }, .. }
+                | Effect::PrepareTree { of: StepTree::Task { .. } }
                 | Effect::RunGate { worker: Some(_), .. } => true,
-                Effect::WriteTicket { task, status, .. } if status == "closed" => {
+                Effect::WriteTicket { task, status, .. } if *status == TicketStatus::Closed => {
                     let closed = world.task(task).is_some_and(|t| t.is_final());
                     self.that(Invariant::ClosedIsFinal, closed, || {
                         format!("the ticket of `{task}` is to be closed")

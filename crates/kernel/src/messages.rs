@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::shell::{Content, Operator, Token, Word, tokens};
+use crate::shell::{Content, Operator, ShellWord, Token, tokens};
 
 /// The commands of git that take a message.
 const WITH_MESSAGE: &[&str] = &["commit", "tag", "merge", "notes", "stash"];
@@ -81,7 +81,7 @@ fn ends(token: &Token) -> bool {
     matches!(token, Token::Operator(operator) if !matches!(operator, Operator::Input | Operator::Output))
 }
 
-fn is_text(word: &Word) -> bool {
+fn is_text(word: &ShellWord) -> bool {
     word.content != Content::Evaluated
 }
 

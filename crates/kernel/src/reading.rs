@@ -7,7 +7,7 @@
 //! git also does what the settings of a repository say. Those of the agent's own clone are ours; so git is asked there alone,
 //! and neither after a `cd` nor with `-C`.
 
-use crate::shell::{Content, Lexer, Operator, Token, Word};
+use crate::shell::{Content, Lexer, Operator, ShellWord, Token};
 use Judge::{Always, NoFiles, Only, Script, Unless};
 
 /// When a command only reads.
@@ -108,7 +108,7 @@ pub fn only_reads(line: &str) -> bool {
     })
 }
 
-fn reads(command: &[Word]) -> bool {
+fn reads(command: &[ShellWord]) -> bool {
     let Some((name, rest)) = command.split_first() else { return false };
     if name.text == "git" {
         return git_reads(rest);
@@ -116,7 +116,7 @@ fn reads(command: &[Word]) -> bool {
     is_judged(COMMANDS, &name.text, rest)
 }
 
-fn git_reads(mut words: &[Word]) -> bool {
+fn git_reads(mut words: &[ShellWord]) -> bool {
     loop {
         match words {
             [option, rest @ ..] if matches!(option.text.as_str(), "--no-pager" | "-P") => words = rest,
@@ -126,7 +126,7 @@ fn git_reads(mut words: &[Word]) -> bool {
     }
 }
 
-fn is_judged(table: &[(&str, Judge)], name: &str, words: &[Word]) -> bool {
+fn is_judged(table: &[(&str, Judge)], name: &str, words: &[ShellWord]) -> bool {
     let Some((_, judge)) = table.iter().find(|(known, _)| *known == name) else { return false };
     match judge {
         Always => true,
@@ -140,7 +140,7 @@ fn is_judged(table: &[(&str, Judge)], name: &str, words: &[Word]) -> bool {
         }
         Script => {
             let [quiet, script, files @ ..] = words else { return false };
-            let plain = |word: &Word| !word.is_pattern && !word.text.starts_with('-');
+            let plain = |word: &ShellWord| !word.is_pattern && !word.text.starts_with('-');
             quiet.text == "-n" && prints_lines(&script.text) && files.iter().all(plain)
         }
     }
@@ -172,9 +172,9 @@ fn prints_lines(script: &str) -> bool {
 
 /// The commands of a line, word by word; nothing where one of them is not plain: what the shell would put in, run or write
 /// cannot be seen here.
-fn commands(line: &str) -> Option<Vec<Vec<Word>>> {
-    let mut all: Vec<Vec<Word>> = Vec::new();
-    let mut command: Vec<Word> = Vec::new();
+fn commands(line: &str) -> Option<Vec<Vec<ShellWord>>> {
+    let mut all: Vec<Vec<ShellWord>> = Vec::new();
+    let mut command: Vec<ShellWord> = Vec::new();
     // No other space is one to a shell.
     let mut lexer = Lexer::new(line.trim_matches([' ', '\t', '\n']));
     while let Some(token) = lexer.read().ok()? {

@@ -3,7 +3,7 @@
 //! Each rule says what it does in every state of each machine that it touches; "nothing" is an answer. An outcome
 //! of the world is therefore never refused because of another machine's state.
 //!
-//! Reading order: `excerpts`, `replies`, `leases`, `release`, `proposals`, `budgets`, `next`, `main_tests`, `architect`,
+//! Reading order: `excerpts`, `replies`, `leases`, `sessions`, `release`, `proposals`, `budgets`, `next`, `main_tests`, `architect`,
 //! `step`, `standstill`, `tickets`, `landing`, `rooms`, `service`, `fleet`, `claim`, `settle`, `seats`, `recovery`,
 //! `outcome`, `people`, `tasks`, `configure`, `approval`, `carry`, `outside_runs`, `requests`, `presence`. A file uses
 //! those before it; a test lists the
@@ -33,6 +33,7 @@ mod requests;
 mod rooms;
 mod seats;
 mod service;
+mod sessions;
 mod settle;
 mod standstill;
 mod step;

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// A piece of a command line.
 #[derive(Debug, PartialEq)]
 pub enum Token {
-    Word(Word),
+    Word(ShellWord),
     Operator(Operator),
 }
 
@@ -33,7 +33,7 @@ pub enum Operator {
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Word {
+pub struct ShellWord {
     pub at: Range<usize>,
     /// As the program gets it, where it is plain.
     pub text: String,
@@ -110,10 +110,10 @@ impl<'a> Lexer<'a> {
         Ok(Some(Token::Operator(operator)))
     }
 
-    fn word(&mut self) -> Result<Word, NotUnderstood> {
+    fn word(&mut self) -> Result<ShellWord, NotUnderstood> {
         let start = self.at;
         let mut word =
-            Word { at: start..start, text: String::new(), content: Content::Plain, is_pattern: false };
+            ShellWord { at: start..start, text: String::new(), content: Content::Plain, is_pattern: false };
         while let Some(letter) = self.rest().chars().next() {
             let after = &self.rest()[letter.len_utf8()..];
             match letter {
@@ -164,7 +164,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-impl Word {
+impl ShellWord {
     /// The word holds this too; what is evaluated stays so.
     fn hold(&mut self, content: Content) {
         if self.content != Content::Evaluated {
@@ -180,7 +180,7 @@ fn could_be_option(text: &str) -> bool {
 }
 
 /// Takes `$` or a backquote in; not where quotes could be nested in what follows.
-fn evaluated(letter: char, after: &str, word: &mut Word) -> Result<(), NotUnderstood> {
+fn evaluated(letter: char, after: &str, word: &mut ShellWord) -> Result<(), NotUnderstood> {
     if letter == '`' || after.starts_with(['(', '{', '[']) {
         return Err(NotUnderstood);
     }
@@ -190,7 +190,7 @@ fn evaluated(letter: char, after: &str, word: &mut Word) -> Result<(), NotUnders
 }
 
 /// Takes a text in double quotes in, and gives what follows it.
-fn quoted<'a>(rest: &'a str, word: &mut Word) -> Result<&'a str, NotUnderstood> {
+fn quoted<'a>(rest: &'a str, word: &mut ShellWord) -> Result<&'a str, NotUnderstood> {
     let mut letters = rest.char_indices();
     while let Some((at, letter)) = letters.next() {
         match letter {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Millis;
-use crate::effect::{Effect, Say};
+use crate::effect::{Effect, Say, StepStart};
 use crate::rooms::Seat;
 use crate::world::{Task, World};
 use imbl::Vector;
@@ -225,7 +225,9 @@ impl World {
     ) -> Option<(&machines::names::RequestId, Option<&SmolStr>)> {
         let under_way = self.seated(&Seat::Architect)?.reply.as_ref() == Some(reply);
         match self.effects.get(reply).filter(|_| under_way)?.as_ref() {
-            Effect::StartReply { prompt: Say::Request { request, tip }, .. } => Some((request, tip.as_ref())),
+            Effect::StartStep {
+                of: StepStart::Seat { prompt: Say::Request { request, tip }, .. }, ..
+            } => Some((request, tip.as_ref())),
             _ => None,
         }
     }

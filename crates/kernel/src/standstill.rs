@@ -4,9 +4,9 @@
 //! What is judged here is said by the rule `StoodStill`, once a while has passed: whoever started a fleet is never left to
 //! guess why nothing happens.
 
-use crate::effect::{Effect, Timer};
+use crate::effect::{Effect, Session, Timer};
 use crate::probe::Probe;
-use crate::waiting::{About, Facts, Kind, Waiting, waiting};
+use crate::waiting::{About, Facts, Kind, StandsStill, Waiting, waiting};
 use crate::{Millis, World};
 use machines::names::{RunId, TaskId};
 use machines::turn;
@@ -68,10 +68,11 @@ pub fn is_at_work(world: &World) -> bool {
     world.effects.values().any(|effect| match effect.as_ref() {
         Effect::Timer { timer, .. } => soon(world, timer),
         Effect::CheckHealth { .. } => false,
-        Effect::StartStep { run, .. } => {
-            !waits_for_answer(world, run) && !is_probe(world, &Probe::Run(run.clone()))
+        Effect::StartStep { of, .. } => {
+            let session = of.session();
+            let waits = matches!(&session, Session::Run(run) if waits_for_answer(world, run));
+            !waits && !is_probe(world, &session.probe())
         }
-        Effect::StartReply { seat, .. } => !is_probe(world, &Probe::Seat(seat.clone())),
         Effect::TestMerge { task, .. } | Effect::MoveMain { task, .. } => {
             world.task(task).is_none_or(|task| task.landing.tried_again.is_none())
         }
@@ -111,36 +112,16 @@ fn is_probe(world: &World, who: &Probe) -> bool {
 
 /// Whether something that was to be done waits because of it.
 fn holds_up_work(world: &World, item: &Waiting) -> bool {
-    match item.kind {
-        // Nobody wants it yet.
-        Kind::Proposal => false,
-        // The previous settings stay in force, and the fleet works by them.
-        Kind::UntrustedSettings => false,
-        // Whoever submitted it knows, and the others in the room talk on.
-        Kind::SpecChanges | Kind::LostMember => false,
-        Kind::FullDisk | Kind::MainTestsRed | Kind::StuckWorker | Kind::AgentDisabled => {
-            !item.blocks.is_empty()
-        }
-        Kind::Outage | Kind::RefusedCredentials => {
+    match item.kind.stands_still() {
+        StandsStill::Always => true,
+        StandsStill::Never => false,
+        StandsStill::WithTasks => !item.blocks.is_empty(),
+        StandsStill::WithService => {
             let suspended = world.architect.as_ref().and_then(|architect| architect.suspension());
             let service = item.about.service.as_ref();
             let architect = suspended
                 .is_some_and(|waits| service.is_some_and(|service| waits.service == service.as_str()));
             architect || !item.blocks.is_empty()
         }
-        Kind::Review
-        | Kind::Approval
-        | Kind::PausedRun
-        | Kind::Question
-        | Kind::Architect
-        | Kind::Turn
-        | Kind::TurnLimit
-        | Kind::Budget
-        | Kind::BlockedTask
-        | Kind::DeadDependency
-        | Kind::CheckoutInTheWay
-        | Kind::PullRequest
-        | Kind::AgentMissing
-        | Kind::TicketGone => true,
     }
 }

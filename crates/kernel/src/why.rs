@@ -12,7 +12,7 @@ use crate::world::{
 };
 use machines::Millis;
 use machines::names::{AgentName, EffectId, ServiceName, TaskId, WorkerName};
-use machines::task::{BlockReason, Status};
+use machines::task::{BlockReason, Status, TicketStatus};
 use serde::Serialize;
 
 /// One guard, whether it holds, and what it looked at.
@@ -454,7 +454,9 @@ pub fn ticket_holds(world: &World, task: &Task) -> Option<&'static str> {
     let waiting = matches!(task.status(), Status::Inbox | Status::Assigned);
     match ticket.gone {
         Some(_) => Some("the ticket's file is gone"),
-        None if waiting && ticket.status == "in_progress" => Some("somebody else has the ticket in_progress"),
+        None if waiting && ticket.status == TicketStatus::InProgress => {
+            Some("somebody else has the ticket in_progress")
+        }
         None => None,
     }
 }
@@ -477,7 +479,7 @@ fn ticket_guards(task: &Task, ticket: &Ticket) -> Vec<Guard> {
         .next([Choice::CancelTask { task: id.clone() }]),
     ];
     if waiting {
-        let taken = ticket.status == "in_progress";
+        let taken = ticket.status == TicketStatus::InProgress;
         guards.push(
             guard(
                 Condition::TicketOpen,

@@ -62,6 +62,47 @@ impl PersonNeeded {
 }
 
 machines::wire_enum! {
+    /// Whose word a note on a request is.
+    pub enum NoteKind {
+        /// The rules' or a person's, who is named in it.
+        Plain = "plain",
+        /// The architect leaves the request to a person, and has it in hand still.
+        Escalation = "escalation",
+        /// The architect has given the request up.
+        GaveUp = "gave_up",
+    }
+}
+
+#[allow(clippy::derivable_impls, reason = "the macro writes what all such words derive")]
+impl Default for NoteKind {
+    fn default() -> Self {
+        NoteKind::Plain
+    }
+}
+
+impl NoteKind {
+    pub fn is_plain(&self) -> bool {
+        *self == NoteKind::Plain
+    }
+}
+
+machines::wire_enum! {
+    /// Who did something, as the log has it: `human:ann`, `agent:coder`, `system`.
+    pub enum ActorKind {
+        Human = "human",
+        Agent = "agent",
+        System = "system",
+    }
+}
+
+impl ActorKind {
+    /// `None`: a name of before, which does not say.
+    pub fn of(actor: &str) -> Option<ActorKind> {
+        machines::Wire::read(actor.split([':', ' ']).next()?)
+    }
+}
+
+machines::wire_enum! {
     /// What led to the gate that sends work back. Only a claim is the agent's word that the work is done.
     pub enum GateCause {
         Claim = "claim",

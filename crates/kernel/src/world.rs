@@ -11,13 +11,13 @@ use crate::probe::Probe;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::Spec;
 use crate::standstill::Standstill;
-use crate::words::{CommentKind, PersonNeeded, RequestKind, Verdict};
+use crate::words::{CommentKind, NoteKind, PersonNeeded, RequestKind, Verdict};
 use imbl::{OrdMap, OrdSet, Vector};
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
 };
 use machines::suspended::Suspendable;
-use machines::task::{ApprovalCause, Status};
+use machines::task::{ApprovalCause, Status, TicketStatus};
 use machines::{architect, run, task, worker};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -541,10 +541,28 @@ pub struct Request {
     pub tries: u32,
     /// What was said of it meanwhile, by the rules, the architect or a person.
     #[serde(default)]
-    pub notes: Vector<SmolStr>,
+    pub notes: Vector<Note>,
     /// The architect leaves it to a person.
     #[serde(default)]
     pub for_person: bool,
+}
+
+/// Something that was said of a request. Its text is shown behind whose word it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    pub kind: NoteKind,
+    pub text: SmolStr,
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let whose = match self.kind {
+            NoteKind::Plain => "",
+            NoteKind::Escalation => "The architect: ",
+            NoteKind::GaveUp => "The architect gave up: ",
+        };
+        write!(f, "{whose}{}", self.text)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -785,7 +803,7 @@ machines::wire_enum! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ticket {
     pub id: SmolStr,
-    pub status: SmolStr,
+    pub status: TicketStatus,
     pub fingerprint: u64,
     /// How often it was opened: each opening is one task.
     pub openings: u32,
@@ -1163,7 +1181,7 @@ impl World {
                 Status::Canceled => Dependency::Canceled,
                 _ => Dependency::Open,
             },
-            (None, Some(ticket)) if ticket.status == "closed" => Dependency::Done,
+            (None, Some(ticket)) if ticket.status == TicketStatus::Closed => Dependency::Done,
             (None, Some(_)) => Dependency::Open,
             (None, None) => Dependency::Missing,
         }

@@ -1,8 +1,8 @@
 //! The hash chain: each record's hash covers the record and the hash before it.
 //!
-//! What is hashed is part of the format and can never change for records already written: 32 bytes of the hash
-//! before, then seq, version, at and the lengths of the five texts as 8 little-endian bytes each, then the texts.
-//! The lengths keep two different records from ever being the same bytes.
+//! The hashed bytes are part of the format and never change for existing records: 32 bytes of the previous
+//! hash, then seq, version, at and the lengths of the five texts as 8 little-endian bytes each, then the texts.
+//! The lengths ensure that two different records never have the same bytes.
 
 use sha2::{Digest, Sha256};
 

@@ -1,6 +1,6 @@
-//! What every log must do, whatever it is made of: one function for each promise, run by `conformance!`.
+//! The tests that every log must pass: one function for each promise, run by `conformance!`.
 //!
-//! A log takes part with a `Specimen`, which can also be closed and opened again, and be damaged behind its back.
+//! A log takes part with a `Specimen`, which can also be closed, opened again, and damaged from outside.
 
 use super::*;
 

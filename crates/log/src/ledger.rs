@@ -1,7 +1,7 @@
-//! The ledger: what a log must know to decide an append, and the rules by which it decides.
+//! The ledger: the state that a log needs to decide an append, and the rules for it.
 //!
-//! Both logs share it, so that they cannot disagree about a rule. It touches no file. A log clones it (which costs
-//! nothing: the clone shares its parts), changes the clone, writes the change down, and adopts the clone only once
+//! Both logs share it, so they cannot disagree about a rule. It touches no file. A log clones it (cheaply:
+//! the clone shares its parts), changes the clone, writes the change, and adopts the clone only when
 //! the change is durable.
 
 use std::collections::{BTreeMap, BTreeSet};

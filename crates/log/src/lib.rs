@@ -1,16 +1,16 @@
 //! The log, the one place where anything is remembered, and the owner that decides commands on it. It may know the kernel and
 //! SQLite, and nothing of git, agents or the fleet. Begin with the trait below, then `owner.rs` and `outbox.rs`.
 //!
-//! A log is a sequence of records, chained by hash, and beside it what the same transactions asked for: effects
-//! (the outbox) with their leases, and snapshots, which are a cache. It knows nothing of machines or rules: a
+//! A log is a sequence of records, chained by hash. Beside it are the effects that the same transactions request
+//! (the outbox) with their leases, and snapshots, which are a cache. A log knows nothing of machines or rules: a
 //! record's `data` is text to it.
 //!
 //! Invariants, which `conformance.rs` holds every implementation to:
 //! - an entry is appended whole or not at all, and a batch of entries is one transaction;
 //! - when `append` returns `Ok`, every record of the batch is on disk;
 //! - `seq` has no gaps, and each stream's `version` counts 1, 2, 3, …;
-//! - an attempt number is never given out twice for one effect, so an old attempt can always be told apart;
-//! - what was changed behind the log's back is named, with its first bad record, and never read as if it were right.
+//! - an attempt number is never used twice for one effect, so an old attempt can always be recognised;
+//! - a change by another program is reported with the first bad record, and never read as valid.
 
 mod chain;
 #[cfg(test)]
@@ -200,10 +200,12 @@ pub enum LogError {
     /// It would change what is written after it was decided.
     #[error("{} has a trigger `{name}` on its table `{table}`, which is not adjutant's", path.display())]
     Trigger { path: PathBuf, name: String, table: String },
-    #[error("the log's {what} is version {found}, and this version of adjutant knows up to {known}")]
+    #[error("the log's {what} is version {found}, and this version of adjutant reads versions up to {known}")]
     Newer { what: &'static str, found: u32, known: u32 },
     /// Only where it may not be upgraded: when it is opened for reading.
-    #[error("the log's {what} is version {found}, and must be opened for writing once to become {known}")]
+    #[error(
+        "the log's {what} is version {found}, and must be opened for writing once to be upgraded to {known}"
+    )]
     Older { what: &'static str, found: u32, known: u32 },
     #[error("the log is held by {}", holder_name(.holder))]
     Held { holder: Option<Holder> },
@@ -220,7 +222,7 @@ pub enum LogError {
     Beyond { after: Seq, last: Seq },
     #[error("effect `{effect}` is already pending")]
     Duplicate { effect: String },
-    #[error("a text of {bytes} bytes is more than the log takes ({limit})")]
+    #[error("a text of {bytes} bytes is larger than the limit of the log ({limit})")]
     TooLarge { bytes: usize, limit: usize },
     #[error("a snapshot of record {seq} does not agree with the log")]
     Stray { seq: Seq },
@@ -421,7 +423,7 @@ mod tests {
                 "there is no log at log.db, though record 9 was acknowledged",
                 "log.db is not a log of adjutant: its application id is 0x0",
                 "log.db has a trigger `t` on its table `records`, which is not adjutant's",
-                "the log's schema is version 7, and this version of adjutant knows up to 1",
+                "the log's schema is version 7, and this version of adjutant reads versions up to 1",
                 "the log is held by process 4711 on mill",
                 "the log is held by a process that has not said its name",
                 "another process has written to the log since record 3",

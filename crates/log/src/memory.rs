@@ -1,6 +1,6 @@
-//! A log in memory, for the simulator: the same rules, the same hashes, nothing on disk.
+//! A log in memory, for the simulator: the same rules and hashes, nothing on disk.
 //!
-//! A clone shares its parts with the original, so a crash is simulated by keeping a clone and going on from it.
+//! A clone shares its parts with the original, so a crash is simulated by keeping a clone and continuing from it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

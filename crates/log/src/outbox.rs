@@ -1,14 +1,14 @@
-//! The outbox driver: which effect is taken up next and under which attempt, which timers are due and by which clock,
-//! what is tried again and when.
+//! The outbox driver: which effect is next and under which attempt, which timers are due and by which clock,
+//! what is retried and when.
 //!
-//! The runner and the simulator both go through here. They differ in what they bring: a clock, a way to the log, and
-//! hands that carry an effect out. What waits is written as `async`; the simulator's futures are ready at once, because
+//! The runner and the simulator both use it. Each brings a clock, access to the log, and
+//! an executor of effects. Waiting is written as `async`; the simulator's futures are ready at once, because
 //! its clock is moved instead.
 //!
 //! Invariants:
-//! - an effect is in the hands of one attempt of this process at a time, and the log has its number first;
-//! - an outcome counts for the attempt that it is of: one that another attempt has taken the place of is dropped whole;
-//! - the log is told again what it had no room for, and what failed because the disk is full is not told at all.
+//! - one attempt of this process at a time carries out an effect, and its number is in the log first;
+//! - an outcome counts only for its own attempt: if another attempt has replaced it, the outcome is dropped as a whole;
+//! - if the log has no space for an outcome, it is sent again; an effect that failed because the disk is full has no outcome.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,16 +1,16 @@
 //! The owner of a project: the one state from which everything is decided.
 //!
-//! It holds the World and the log, and one thread at a time sits at it: its own, or, where nobody else waits, the one that
-//! asks, so that no other needs to be woken for it. All commands that wait are decided one after the other, each on the World that the
-//! one before it leads to, and are appended as one batch: one sync serves them all.
+//! It holds the World and the log, and one thread at a time uses it: its own, or, if nothing else waits, the thread that
+//! asks, so that no other thread has to be woken. All waiting commands are decided one after the other, each on the World
+//! that results from the previous one, and are appended as one batch with one sync.
 //!
 //! Invariants:
-//! - a reply means durable: nobody is answered before what the answer rests on is on disk;
-//! - the World that others see is the fold of what is on disk, never ahead of it. A batch that could not be written
-//!   leaves the World as it was, and the log is asked what it holds before the next one is decided;
-//! - the outcome of a superseded attempt is dropped before it is decided, so that nothing later rests on it;
-//! - a batch is written only if the log is as it was when the batch was decided. Where another writer was quicker, what it
-//!   wrote is folded, and every command of the batch is decided again: only the answers of what was written are given.
+//! - a reply means durable: nobody gets an answer before everything that it depends on is on disk;
+//! - the World that others see is never ahead of the log on disk. If a batch cannot be written,
+//!   the World stays the same, and the log is read before the next batch is decided;
+//! - the outcome of a superseded attempt is dropped before it is decided, so that nothing depends on it;
+//! - a batch is written only if the log is unchanged since the batch was decided. If another writer was quicker, its
+//!   records are folded, and every command of the batch is decided again: only answers of written commands are sent.
 
 mod fold;
 mod latest;

@@ -1,10 +1,10 @@
-//! What agents write, piece by piece as it comes, in the order in which the readers of a run are given it.
+//! The text of agents as they write it, piece by piece, in the order in which readers of a run get it.
 //!
-//! Pieces come out of what programs print, everything else about a run out of the log. Readers want one sequence that is the same
-//! whenever it is read, so the order is written down once: a piece goes into a file of its run with the number of the log's
+//! Pieces come from the output of programs, everything else about a run from the log. Readers need one sequence that is the same
+//! at every read, so the order is recorded once: each piece goes into a file of its run with the number of the log's
 //! last record at that moment and a tick that only grows.
 //!
-//! Invariants: the places in a file grow; nothing is added before a place to which somebody may have read; nothing is added to
+//! Invariants: positions in a file grow; nothing is added before a position that a reader may have passed; nothing is added to
 //! a run that is over.
 
 use std::fs::File;

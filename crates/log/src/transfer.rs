@@ -1,8 +1,8 @@
 //! Export and import: the whole log as JSON lines that other programs can read, and back.
 //!
-//! The first line says what it is; each line after it is one record with its hash. Invariants: what is imported has
-//! the same hashes and folds to the same World; a file of which one byte was changed is refused with the line's
-//! number, and then nothing at all is imported.
+//! The first line names the format; each following line is one record with its hash. Invariants: an imported log has
+//! the same hashes and gives the same World; a file with one changed byte is refused with the number of the line,
+//! and then nothing is imported.
 
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ pub enum TransferError {
     Io(#[from] io::Error),
     #[error("line {line}: {why}")]
     Line { line: u64, why: String },
-    #[error("line 1: the file is of format {found}, and this version reads up to {FORMAT}")]
+    #[error("line 1: the file has format {found}, and this version reads formats up to {FORMAT}")]
     Newer { found: u32 },
     #[error("the project is not empty: its log has {records} records")]
     NotEmpty { records: Seq },

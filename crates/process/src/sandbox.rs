@@ -151,9 +151,9 @@ pub struct Support {
 /// Why a program was not held to its rules, and so not started.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    #[error("the sandbox was asked for strictly, and {0}")]
+    #[error("sandbox.mode is \"strict\", and {0}")]
     Unsupported(String),
-    #[error("sandbox.network is \"none\", and the network cannot be taken away without namespaces: {0}")]
+    #[error("sandbox.network is \"none\", which needs namespaces: {0}")]
     NoNetwork(String),
     #[error("{} cannot be hidden: {} is open to the program", hidden.display(), open.display())]
     Conflict { hidden: PathBuf, open: PathBuf },

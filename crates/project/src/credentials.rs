@@ -1,6 +1,6 @@
-//! Logins of agent programs that `adj login` keeps: a file for each variable, readable for the user alone.
+//! Logins of agent programs that `adj login` stores: a file for each variable, readable only for the user.
 //!
-//! They are the user's and no project's. The sandbox hides the folder from agents and tests; an agent gets the one
+//! They belong to the user, not to a project. The sandbox hides the folder from agents and tests; an agent gets the one
 //! variable that its `env` names.
 
 use std::ffi::OsString;

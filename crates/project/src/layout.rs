@@ -1,13 +1,13 @@
-//! Where everything of a project lies.
+//! Where the files of a project are.
 //!
 //! - Our **state** is in the git directory that all worktrees share, `.git/adjutant`: the log, the token, `land.git`,
-//!   what agents and tests printed. Nothing that tidies a checkout reaches it, and it moves with the repository.
-//! - The **trees** that agents and tests work in are beside the repository, in `../<project>.agents`, so that no tool
-//!   that looks upwards from one of them finds the user's checkout, and none that looks through the checkout finds them.
+//!   the output of agents and tests. Tools that tidy a checkout do not reach it, and it moves with the repository.
+//! - The **trees** of agents and tests are beside the repository, in `../<project>.agents`. So no tool
+//!   that searches parent directories finds the user's checkout from a tree, and no tool that searches the checkout finds a tree.
 //! - **Temporary files** of agents and tests are in the system's temporary directory, outside every repository.
 //!
-//! Of the user's checkout only `adjutant.toml` is ours. What is ours elsewhere is known by a record in the state folder,
-//! never by its name.
+//! In the user's checkout, only `adjutant.toml` is ours. Elsewhere, our folders are known by a record in the state folder,
+//! never by their name.
 
 mod before;
 mod modes;

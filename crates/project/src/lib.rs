@@ -1,5 +1,5 @@
-//! A project on this machine: its settings, where everything of it lies, what a working tree receives, and what agents are
-//! told. It may know git, processes and agent programs, and not the fleet that uses them. Begin with `layout.rs` and
+//! A project on this machine: its settings, the location of its files, the content of a working tree, and the prompts of
+//! agents. It may know git, processes and agent programs, and not the fleet that uses them. Begin with `layout.rs` and
 //! `settings/mod.rs`.
 
 pub mod credentials;

@@ -1,4 +1,4 @@
-//! Programs on this machine: where they are, and whether an agent's has a login.
+//! Finds programs on this machine, and whether an agent's program has a login.
 
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
-//! What agents are told: short texts with variables, shipped, or the project's own in their place.
+//! Prompts of agents: short texts with variables, shipped or the project's own.
 //!
-//! Invariants: a template that names an unknown variable is not loaded; what a variable holds is put in once and never
-//! looked at again, so that no text of a ticket or a test can name a variable or open a part.
+//! Invariants: a template with an unknown variable is not loaded; the value of a variable is inserted once and never
+//! interpreted, so no text of a ticket or a test can name a variable or open a part.
 //!
-//! `{{name}}` is replaced. Lines from `{{#name}}` to `{{/name}}` are left out where the variable is empty; both stand on
-//! lines of their own, and such parts are not put inside each other.
+//! `{{name}}` is replaced. Lines from `{{#name}}` to `{{/name}}` are left out if the variable is empty. Both are on
+//! lines of their own, and such parts are not nested.
 
 use crate::settings::{Settings, nearest};
 use kernel::effect::Prompt;
@@ -25,11 +25,11 @@ machines::wire_enum! {
         Title = "title",
         /// The text of the ticket.
         Body = "body",
-        /// What must hold at the end.
+        /// The acceptance criteria.
         Acceptance = "acceptance",
         /// The work plan, a point for each line.
         Plan = "plan",
-        /// What people said, and what was decided, since the last step.
+        /// Comments of people, and decisions, since the last step.
         Notes = "notes",
         /// The name of the worker.
         Worker = "worker",
@@ -39,17 +39,17 @@ machines::wire_enum! {
         Main = "main",
         /// The test command.
         Test = "test",
-        /// What the tests or the merge printed.
+        /// The output of the tests or the merge.
         Output = "output",
         /// The name of the room.
         Room = "room",
-        /// What the room is for.
+        /// The topic of the room.
         Topic = "topic",
         /// The agents in the room.
         Members = "members",
         /// The name of the agent whose turn it is.
         Agent = "agent",
-        /// What was said in the room since the agent's last turn.
+        /// The messages in the room since the agent's last turn.
         Said = "said",
         /// What ends the turn.
         Ends = "ends",
@@ -59,11 +59,11 @@ machines::wire_enum! {
         Again = "again",
         /// Who asks the architect.
         By = "by",
-        /// What the architect is asked: a spec, a question, or the text of a task, as its author wrote it.
+        /// The request to the architect: a spec, a question, or the text of a task, as its author wrote it.
         Asked = "asked",
         /// The changes that are reviewed, and where they were cut.
         Diff = "diff",
-        /// What was said of the task.
+        /// The comments on the task.
         Comments = "comments",
         /// The commit that is reviewed.
         Tip = "tip",
@@ -173,11 +173,11 @@ enum Part {
 /// Why a template cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
-    #[error("cannot read {path}, which prompts.{kind} names: {error}")]
+    #[error("cannot read {path} of prompts.{kind}: {error}")]
     Unreadable { kind: Kind, path: PathBuf, error: io::Error },
-    #[error("{path}, which prompts.{kind} names, is larger than {TEMPLATE_BYTES_MAX} bytes")]
+    #[error("{path} of prompts.{kind} is larger than {TEMPLATE_BYTES_MAX} bytes")]
     TooLarge { kind: Kind, path: PathBuf },
-    #[error("{path}, which prompts.{kind} names, is not UTF-8")]
+    #[error("{path} of prompts.{kind} is not UTF-8")]
     NotText { kind: Kind, path: PathBuf },
     #[error("{path}:{line}: {what}; {hint}")]
     Wrong { kind: Kind, path: PathBuf, line: usize, what: String, hint: String },
@@ -492,7 +492,7 @@ mod tests {
     fn a_file_that_cannot_be_read_is_named() {
         let settings = Settings::parse("[prompts]\ninit = \"absent.md\"\n").unwrap();
         let error = Prompts::load(&settings, Path::new("/nowhere")).unwrap_err().to_string();
-        assert!(error.starts_with("cannot read /nowhere/absent.md, which prompts.init names: "), "{error}");
+        assert!(error.starts_with("cannot read /nowhere/absent.md of prompts.init: "), "{error}");
         let folder = Folder::new();
         folder.write("absent.md", b"\xff");
         let error = Prompts::load(&settings, &folder.path).unwrap_err().to_string();

@@ -1,6 +1,6 @@
-//! The projects of this user that `adj init` has set up: what a server of all of them serves.
+//! The user's projects that `adj init` has set up: `adj serve --all` serves them.
 //!
-//! One path a line, in a file of the user's own. It is a convenience: where it cannot be written, nothing else is worse.
+//! The file has one path per line. It is a convenience: if it cannot be written, nothing else fails.
 
 use std::io;
 use std::path::{Path, PathBuf};

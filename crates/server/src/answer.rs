@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
-use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderMap, header};
 use hyper::body::{Bytes, Incoming};
 use kernel::Actor;
 use log::owner::SubmitError;
@@ -25,10 +23,12 @@ use super::sending::{self, Known};
 use super::stream_requests::{ask_streams, is_of_a_wake, is_preflight, stream_path, streamed};
 use super::tokens::Caller;
 use super::{
-    Connection, HttpServer, MountedProject, ProjectServices, Transport, events, export, pages, proof, ready,
+    Connection, HttpServer, MountedProject, ProjectServices, Transport, events, export, mcp, pages, proof,
+    ready,
 };
-use api::host::EXPORT;
-use api::{self, Method, Problem, ProjectAccess, Request};
+use crate::response::{Body, Response};
+use api::operation::{Kept, Operation, Stream};
+use api::{self, Method, Problem, ProjectAccess, Request, types};
 
 pub(super) async fn respond_to(connection: &Arc<Connection>, request: hyper::Request<Incoming>) -> Response {
     let (since, mut by) = (Instant::now(), Asker::default());
@@ -102,7 +102,7 @@ async fn routed(
         return Ok(page);
     }
     let (project, path) = server.project(&path);
-    if path == proof::PATH && parts.method == axum::http::Method::GET {
+    if path == proof::PATH && parts.method == http::Method::GET {
         return match proven(connection, project, parts.uri.query().unwrap_or_default()) {
             Some(proof) => Ok(respond(200, &serde_json::to_value(proof).unwrap_or_default())),
             None => stranger(server, parts, &path, unknown()),
@@ -138,8 +138,8 @@ async fn routed(
     }
     let caller = asking.clone();
     let answer = async {
-        if path == "/mcp" {
-            let request = axum::http::Request::from_parts(parts.clone(), Body::new(body));
+        if path == mcp::PATH {
+            let request = http::Request::from_parts(parts.clone(), Body::new(body));
             let within = connection.server.transport.client_timeout();
             return Ok(project.mcp.answer(request, asking, connection.stopping.clone(), within).await);
         }
@@ -164,7 +164,9 @@ async fn routed(
 
 /// Whether something has to happen before it is answered.
 fn may_wait(path: &str, query: &str) -> bool {
-    path == "/mcp" || ["wait=", "live="].iter().any(|word| query.contains(word))
+    path == mcp::PATH
+        || stream_path(path).is_some() && query.contains("live=")
+        || api::routes::may_wait(path, query)
 }
 
 /// A while after the server was told to stop: what is answered by then is answered.
@@ -223,36 +225,41 @@ async fn asked(
         x_idempotency_key: text(&parts.headers, "x-idempotency-key")?,
         idempotency_key: text(&parts.headers, "idempotency-key")?,
     };
-    if request.method == Method::Get
-        && request.path == "/api/v1/events"
-        && accepts(&parts.headers, "text/event-stream")
-    {
-        api::routes::check(&project.services.project.world(), &request)?;
-        let after = events::after(&request.query, text(&parts.headers, "last-event-id")?)?;
-        let end = project.services.project.world().seq;
-        if after > end {
-            return Err(Problem::not_found(format!("there is no record {after}: the log ends with {end}"))
+    let operation = api::routes::operation(&request)?;
+    let check = || api::routes::check(&project.services.project.world(), &request).map(drop);
+    match operation.stream.filter(|stream| accepts(&parts.headers, stream.content_type())) {
+        Some(Stream::Events) => {
+            check()?;
+            let after = events::after(&request.query, text(&parts.headers, "last-event-id")?)?;
+            let end = project.services.project.world().seq;
+            if after > end {
+                return Err(Problem::not_found(format!(
+                    "there is no record {after}: the log ends with {end}"
+                ))
                 .hint("start from `after=0`, or from the last record that you have read in this log"));
+            }
+            return Ok(project.services.events.follow(after, connection.stopping.clone()));
         }
-        return Ok(project.services.events.follow(after, connection.stopping.clone()));
-    }
-    if request.method == Method::Get && request.path == "/api/v1/export" && accepts(&parts.headers, EXPORT) {
-        api::routes::check(&project.services.project.world(), &request)?;
-        return export::exported(project).await;
+        Some(Stream::Export) => {
+            check()?;
+            return export::exported(project).await;
+        }
+        None => {}
     }
     let seen = text(&parts.headers, "if-none-match")?;
     let plain = request.query.is_empty() && !brings_body(&parts.headers);
-    if request.method == Method::Get && request.path == "/api/v1/board" && plain {
-        let world = project.services.project.world();
-        if api::routes::check(&world, &request)?.ready {
+    match operation.kept.filter(|_| plain) {
+        Some(Kept::Board) => {
+            check()?;
+            let world = project.services.project.world();
             let ready::Ready { document, version } = project.board.document(&world)?;
             let tag = format!("\"{:x}-{version}\"", started());
             let mut response = respond_kept(document, &tag, seen.as_deref());
             response.extensions_mut().insert(sending::Counted);
             return Ok(response);
         }
+        None => {}
     }
-    let only_asks = api::routes::only_asks(&request)?;
     let within = connection.server.transport.client_timeout();
     let mut body = tokio::select! {
         biased;
@@ -262,9 +269,9 @@ async fn asked(
     };
     hide(&mut body, &project.services.tokens);
     let request = Request { body, ..request };
-    Ok(match only_asks {
+    Ok(match operation.only_asks {
         true => decided(project, &request).await,
-        false => answered(connection, project, request, seen.as_deref(), name).await,
+        false => answered(connection, project, operation, request, seen.as_deref(), name).await,
     })
 }
 
@@ -275,7 +282,7 @@ static WRITING_HERE: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(
 /// goes on with other callers until what was asked is on disk.
 async fn decided(project: &MountedProject, request: &Request) -> Response {
     let _turn = project.requests.acquire().await;
-    let (command, asked) = match caught(|| api::asks::begin(&project.services.access(), request)) {
+    let (command, asked) = match caught(|| api::deferred::begin(&project.services.access(), request)) {
         Ok(Ok(begun)) => begun,
         Ok(Err(api::Response { status, body })) => return respond(status, &body),
         Err(bug) => return respond_problem(&bug),
@@ -314,7 +321,7 @@ async fn metrics(
     path: &str,
     by: &mut By,
 ) -> Result<Option<Response>, Problem> {
-    if path != observe::PATH || parts.method != axum::http::Method::GET {
+    if path != observe::PATH || parts.method != http::Method::GET {
         return Ok(None);
     }
     let mut known = server.projects.values().filter_map(|project| caller(server, project, parts).ok());
@@ -335,7 +342,7 @@ fn stranger(server: &HttpServer, parts: &Parts, path: &str, problem: Problem) ->
         Transport::Socket => problem,
     };
     let is_browser = matches!(server.transport, Transport::Tcp(_))
-        && parts.method == axum::http::Method::GET
+        && parts.method == http::Method::GET
         && (path == "/" || accepts(&parts.headers, "text/html"));
     match problem.status {
         401 if is_browser => Ok(pages::shell()),
@@ -364,19 +371,21 @@ fn nothing_at(path: &str) -> Problem {
 async fn answered(
     connection: &Connection,
     project: &Arc<MountedProject>,
+    operation: &Operation,
     mut request: Request,
     seen: Option<&str>,
     name: String,
 ) -> Response {
-    let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
+    let waits = operation.waits
+        && form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == types::WAIT);
     let waiting = waits.then(|| project.waiting.clone().try_acquire_owned().ok()).flatten();
     if waits && waiting.is_none() {
-        let others = form_urlencoded::parse(request.query.as_bytes()).filter(|(name, _)| name != "wait");
+        let others = form_urlencoded::parse(request.query.as_bytes()).filter(|(name, _)| name != types::WAIT);
         request.query = form_urlencoded::Serializer::new(String::new()).extend_pairs(others).finish();
     }
     // Whoever waits for something to happen takes no permit from those who want to be answered.
     let turn = if waiting.is_none() { project.requests.acquire().await.ok() } else { None };
-    let alone = if is_heavy(&request) { project.heavy.acquire().await.ok() } else { None };
+    let alone = if operation.heavy { project.heavy.acquire().await.ok() } else { None };
     let reads = request.method == Method::Get;
     let (given_up, asked) = (GivenUp::default(), project.clone());
     let flag = given_up.0.clone();
@@ -421,13 +430,6 @@ async fn answered(
     response
 }
 
-/// What takes much memory while it is made, whatever of it is sent.
-fn is_heavy(request: &Request) -> bool {
-    let path = &request.path;
-    request.method == Method::Get
-        && (path.ends_with("/diff") || path.starts_with("/api/v1/salvage/") || path == "/api/v1/verify")
-}
-
 /// Says so when nobody waits for an answer any more.
 #[derive(Default)]
 struct GivenUp(Arc<AtomicBool>);
@@ -449,7 +451,7 @@ impl ProjectServices {
     }
 }
 
-pub(super) fn method(method: &axum::http::Method, path: &str) -> Result<Method, Problem> {
+pub(super) fn method(method: &http::Method, path: &str) -> Result<Method, Problem> {
     match method.as_str() {
         // What is not sent of the answer is left out on the way.
         "GET" | "HEAD" => Ok(Method::Get),

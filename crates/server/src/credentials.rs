@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, header};
 use hyper::body::Incoming;
 use kernel::Actor;
 use serde::{Deserialize, Serialize};
@@ -17,6 +16,7 @@ use super::reply::respond;
 use super::sessions::Shown;
 use super::tokens::{Caller, Tokens};
 use super::{HttpServer, MountedProject, TcpTransport, Transport, pages};
+use crate::response::Response;
 use api::tokens::Who;
 use api::{Method, Problem};
 

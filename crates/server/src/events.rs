@@ -12,9 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{HeaderValue, header};
-use axum::response::Response;
+use http::{HeaderValue, header};
 use hyper::body::{Bytes, Frame};
 use log::Record;
 use serde::Serialize;
@@ -22,6 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval};
 
+use crate::response::{Body, Response};
 use api::types::Cursor;
 use api::types::history::EventsQuery;
 use api::{Problem, Project, record_view};

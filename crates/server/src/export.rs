@@ -3,14 +3,14 @@
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, header};
-use axum::response::Response;
+use http::{HeaderValue, header};
+use hyper::body::Bytes;
 use tokio::sync::mpsc;
 
 use super::{EXPORTS_MAX, MountedProject};
+use crate::response::{Body, Response};
 use api::Problem;
-use api::host::EXPORT;
+use api::operation::EXPORT;
 
 /// What is sent at once, and how much of it waits for a client that is slower than the disk.
 const CHUNK_BYTES: usize = 32 << 10;

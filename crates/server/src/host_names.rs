@@ -4,9 +4,9 @@
 //! here. So a request must name one of our own addresses, and where a browser says which page it comes from, that page
 //! must be ours. It is checked for every request: for reads and streams as for changes.
 
-use axum::http::request::Parts;
-use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Method, header};
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderMap, Method, header};
 
 use api::Problem;
 
@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn asked(method: &str, uri: &str, headers: &[(&str, &str)]) -> Parts {
-        let mut request = axum::http::Request::builder().method(method).uri(uri);
+        let mut request = http::Request::builder().method(method).uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

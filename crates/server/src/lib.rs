@@ -1,5 +1,5 @@
 //! HTTP, tools and webhooks: HTTP in, [`api::Request`] on, JSON out. It may know the API and what it is answered from, and decides
-//! nothing. Begin with `answer.rs`; `mcp/table.rs` has the tools.
+//! nothing. Begin with `answer.rs`; `mcp/calls.rs` has the code of tools.
 //!
 //! A project has a socket beside its log, and a server has a TCP address where several projects can be asked. Both lead
 //! to the same answers. `host_names` says which requests are accepted at the address, `tokens` and `sessions` who asks, `answer` reads what is
@@ -30,6 +30,7 @@ mod rate_limit;
 mod ready;
 pub mod real_host;
 mod reply;
+mod response;
 mod sending;
 pub mod service_manager;
 mod sessions;
@@ -48,7 +49,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::http::{HeaderValue, header};
+use http::{HeaderValue, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

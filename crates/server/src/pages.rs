@@ -3,13 +3,12 @@
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use axum::body::Body;
-use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::{HttpServer, TcpTransport};
+use crate::response::{Body, Response};
 use api::openapi;
 
 /// Where a link becomes a session.

@@ -11,14 +11,14 @@ const LISTENS: &str = "0A";
 
 /// A process that listens.
 #[derive(Clone, Debug)]
-pub struct Holder {
+pub struct PortHolder {
     pub pid: i32,
     command: String,
-    pub kind: Kind,
+    pub kind: HolderKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum HolderKind {
     /// It runs below a keeper: an agent or a test started it, for this task where it still says so.
     Kept {
         task: Option<String>,
@@ -28,9 +28,9 @@ pub enum Kind {
     Other,
 }
 
-impl Holder {
+impl PortHolder {
     /// `None` where nobody listens, or another user does.
-    pub fn of(address: SocketAddr) -> Option<Holder> {
+    pub fn of(address: SocketAddr) -> Option<PortHolder> {
         let inodes: Vec<String> =
             ["tcp", "tcp6"].iter().flat_map(|table| listeners(table, address)).collect();
         if inodes.is_empty() {
@@ -42,10 +42,10 @@ impl Holder {
             let mut open = open.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
             open.any(|link| inodes.iter().any(|inode| link.as_os_str() == inode.as_str()))
         })?;
-        Some(Holder::at(pid))
+        Some(PortHolder::at(pid))
     }
 
-    fn at(pid: i32) -> Holder {
+    fn at(pid: i32) -> PortHolder {
         let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
         let words = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let line = words(read("cmdline")).replace('\0', " ");
@@ -56,39 +56,39 @@ impl Holder {
             Some(Some(_)) => {
                 let environment = words(read("environ"));
                 let task = environment.split('\0').find_map(|entry| entry.strip_prefix("ADJ_TASK="));
-                Kind::Kept { task: task.filter(|task| !task.is_empty()).map(visible) }
+                HolderKind::Kept { task: task.filter(|task| !task.is_empty()).map(visible) }
             }
-            _ if name.trim() == "adj" => Kind::Adjutant,
-            _ => Kind::Other,
+            _ if name.trim() == "adj" => HolderKind::Adjutant,
+            _ => HolderKind::Other,
         };
-        Holder { pid, command, kind }
+        PortHolder { pid, command, kind }
     }
 
     /// What can be done about it by somebody who wants to listen there.
     pub fn hint(&self) -> String {
         let pid = self.pid;
         match self.kind {
-            Kind::Kept { .. } => format!(
+            HolderKind::Kept { .. } => format!(
                 "stop it with `kill {pid}` and start again: clients that take it for the server would send it their \
                  tokens; `adj ps` shows the agents"
             ),
-            Kind::Adjutant => {
+            HolderKind::Adjutant => {
                 "another server of yours listens there: `--port 0` picks a free port, and `adj serve --project A \
                  --project B` serves several projects on one port"
                     .to_owned()
             }
-            Kind::Other => format!("`kill {pid}` stops it; `--port 0` picks a free port"),
+            HolderKind::Other => format!("`kill {pid}` stops it; `--port 0` picks a free port"),
         }
     }
 }
 
-impl std::fmt::Display for Holder {
+impl std::fmt::Display for PortHolder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "process {} (`{}`", self.pid, self.command)?;
         match &self.kind {
-            Kind::Kept { task: Some(task) } => write!(f, ", started by an agent or a test of {task})"),
-            Kind::Kept { task: None } => f.write_str(", started by an agent or a test)"),
-            Kind::Adjutant | Kind::Other => f.write_str(")"),
+            HolderKind::Kept { task: Some(task) } => write!(f, ", started by an agent or a test of {task})"),
+            HolderKind::Kept { task: None } => f.write_str(", started by an agent or a test)"),
+            HolderKind::Adjutant | HolderKind::Other => f.write_str(")"),
         }
     }
 }
@@ -135,10 +135,10 @@ mod tests {
         for address in ["127.0.0.1:0", "[::1]:0", "0.0.0.0:0"] {
             let listener = std::net::TcpListener::bind(address).unwrap();
             let there = listener.local_addr().unwrap();
-            let holder = Holder::of(there).unwrap();
+            let holder = PortHolder::of(there).unwrap();
             assert_eq!(holder.pid, std::process::id() as i32, "{holder}");
             drop(listener);
-            assert!(Holder::of(there).is_none(), "{there}");
+            assert!(PortHolder::of(there).is_none(), "{there}");
         }
     }
 }

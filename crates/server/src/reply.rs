@@ -2,17 +2,16 @@
 
 use std::sync::LazyLock;
 
-use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use http::{HeaderValue, StatusCode, header};
 use hyper::body::Bytes;
 use serde_json::Value;
 
 use super::observe;
+use crate::response::{Body, Response};
 use api::{self, Problem};
 
 pub fn respond_problem(problem: &Problem) -> Response {
-    let mut response = respond(problem.status, &api::routes::document(&problem.document()));
+    let mut response = respond(problem.status, &api::operation::document(&problem.document()));
     let headers = response.headers_mut();
     if let Some(seconds) = problem.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -41,11 +40,11 @@ pub(super) fn respond_text(status: u16, text: impl Into<Bytes>, code: Option<obs
     let mut response = Response::new(Body::from(text.into()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     // A decision comes back as a document, without the seconds of its problem.
-    let in_flight = code.as_ref().is_some_and(|code| &*code.0 == "IN_FLIGHT");
+    let passes = code.as_ref().is_some_and(|code| matches!(&*code.0, "IN_FLIGHT" | "CONTENDED"));
     if let Some(code) = code {
         response.extensions_mut().insert(code);
     }
-    if in_flight {
+    if passes {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     let headers = response.headers_mut();

@@ -7,12 +7,11 @@ use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::Method;
-use axum::http::request::Parts;
-use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::task::AtomicWaker;
+use http::Method;
+use http::request::Parts;
+use http_body_util::BodyExt;
 use hyper::body::{Body as _, Bytes, Frame, SizeHint};
 use streams::{Memory, NoRoom, Share};
 use tokio::task::JoinHandle;
@@ -21,6 +20,7 @@ use super::credentials;
 use super::reply::respond_problem;
 use super::tokens::Caller;
 use super::{Connection, HttpServer, MountedProject, Transport};
+use crate::response::{Body, BodyError, Response};
 use api::Problem;
 
 /// What answers hold in memory, in this process.
@@ -105,9 +105,10 @@ pub(super) fn sent(
         return Response::from_parts(head, Body::new(Sending { from: From::Body(body), guard }));
     }
     // What is whole is there at once.
-    let Some(Ok(bytes)) = axum::body::to_bytes(body, usize::MAX).now_or_never() else {
+    let Some(Ok(bytes)) = body.collect().now_or_never() else {
         return respond_problem(&Problem::new(500, "BUG", "the response was incomplete"));
     };
+    let bytes = bytes.to_bytes();
     let bytes = match counted {
         true => bytes,
         false => match share(&name, bytes.len()) {
@@ -139,18 +140,18 @@ enum From {
 
 impl hyper::body::Body for Sending {
     type Data = Bytes;
-    type Error = axum::Error;
+    type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let over = self.guard.as_ref().is_some_and(|guard| guard.is_over(context));
         match &mut self.from {
             From::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
             // It breaks off: nobody takes it for all.
             From::Bytes(_) if over => {
-                Poll::Ready(Some(Err(axum::Error::new("the caller's token or session is no longer valid"))))
+                Poll::Ready(Some(Err("the caller's token or session is no longer valid".into())))
             }
             From::Bytes(bytes) => {
                 let piece = bytes.split_to(PIECE_BYTES.min(bytes.len()));

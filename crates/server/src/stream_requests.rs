@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::http::request::Parts;
-use axum::response::Response;
+use http::request::Parts;
 use hyper::body::Incoming;
 use serde_json::Value;
 use streams::Access;
 
 use super::MountedProject;
 use super::tokens::Caller;
-use api::{self, Method, Problem, Request};
+use crate::response::{Body, Response};
+use api::{Method, Problem, Request, history, routes};
 
 /// The part of a path after the streams' prefix, as it was sent.
 pub(super) fn stream_path(path: &str) -> Option<&str> {
@@ -24,7 +23,7 @@ pub(super) fn stream_path(path: &str) -> Option<&str> {
 
 /// What a browser asks before a page may use a stream. The answer tells nothing of the stream, and a test suite wants it.
 pub(super) fn is_preflight(parts: &Parts) -> bool {
-    parts.method == axum::http::Method::OPTIONS && stream_path(parts.uri.path()).is_some()
+    parts.method == http::Method::OPTIONS && stream_path(parts.uri.path()).is_some()
 }
 
 /// These three come with the token of a wake, which the streams themselves have given out.
@@ -56,7 +55,7 @@ pub(super) async fn ask_streams(
     let Some(streams) = &project.services.streams else {
         return Err(Problem::not_found("this process serves no streams").hint("`adj serve` serves them"));
     };
-    let request = axum::http::Request::from_parts(parts.clone(), body);
+    let request = http::Request::from_parts(parts.clone(), body);
     Ok(streams.answer_to(name, path, request, access).await.map(Body::new))
 }
 
@@ -66,19 +65,20 @@ fn stream_access(project: &Arc<MountedProject>, path: &str, caller: &Caller) -> 
     if actor.is_human() {
         return Ok(if reads_only { Access::READ } else { Access::ALL });
     }
-    let route = match path.split_once('/') {
-        Some(("runs", id)) => format!("/runs/{id}/history"),
-        Some(("tasks", id)) => format!("/tasks/{id}/history"),
+    let (operation, named) = match path.split_once('/') {
+        Some(("runs", id)) => (routes::of_handler(&history::of_run), Some(id)),
+        Some(("tasks", id)) => (routes::of_handler(&history::of_task), Some(id)),
         // What is held back from an agent is in there: it reads its channels by the routes and tools, which know that.
         Some(("channels", name)) => {
             let hint = format!("read `/api/v1/channels/{name}/messages`, or use the tool `channel_read`");
             let detail = "only people may read a channel's stream: it contains messages that agents have not received yet";
             return Err(Problem::new(403, "FORBIDDEN", detail).hint(hint));
         }
-        Some(("agents", _)) => "/history".to_owned(),
-        None if path == "log" => "/events".to_owned(),
+        Some(("agents", _)) => (routes::of_handler(&history::of_all), None),
+        None if path == "log" => (routes::of_handler(&history::events), None),
         _ => return Ok(Access::READ),
     };
+    let route = operation.map(|operation| operation.path_with(named)).unwrap_or_default();
     let request = Request {
         method: Method::Get,
         path: format!("/api/v1{route}"),
@@ -95,6 +95,6 @@ fn stream_access(project: &Arc<MountedProject>, path: &str, caller: &Caller) -> 
         x_idempotency_key: None,
         idempotency_key: None,
     };
-    api::routes::check(&project.services.project.world(), &request)?;
+    routes::check(&project.services.project.world(), &request)?;
     Ok(Access::READ)
 }

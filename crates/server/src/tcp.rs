@@ -14,13 +14,13 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Names;
 use crate::outgoing::is_here;
-use crate::port_holder::Holder;
+use crate::port_holder::PortHolder;
 
 pub const PORT: u16 = project::settings::SERVER_PORT;
 
 /// Where a server is to listen, as somebody wished it.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct ListenOptions {
     pub listen: IpAddr,
     pub port: u16,
     pub tls: Option<TlsFiles>,
@@ -52,7 +52,7 @@ impl std::str::FromStr for PublicUrl {
 
     fn from_str(text: &str) -> Result<PublicUrl, String> {
         let wrong = || "it must be https://HOST[:PORT], without a path".to_owned();
-        let url: axum::http::Uri = text.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        let url: http::Uri = text.trim_end_matches('/').parse().map_err(|_| wrong())?;
         let scheme =
             url.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https")).ok_or_else(wrong)?;
         let authority = url.authority().filter(|host| !host.as_str().contains('@')).ok_or_else(wrong)?;
@@ -83,7 +83,7 @@ pub enum ListenError {
     #[error("`--auth none` disables authentication, and {0} can be reached from other machines")]
     Open(IpAddr),
     #[error("cannot listen on {address}: {error}{}", holder.as_ref().map(|holder| format!(": {holder} listens there")).unwrap_or_default())]
-    Bind { address: SocketAddr, error: io::Error, holder: Option<Holder> },
+    Bind { address: SocketAddr, error: io::Error, holder: Option<PortHolder> },
     #[error("`{}` is not a {what} in PEM format: {why}", path.display())]
     Pem { path: PathBuf, what: &'static str, why: String },
     #[error("the certificate and the key cannot be used: {0}")]
@@ -123,7 +123,7 @@ pub struct Listening {
 }
 
 /// Listens, where that is safe.
-pub async fn listen(wish: &Wish) -> Result<Listening, ListenError> {
+pub async fn listen(wish: &ListenOptions) -> Result<Listening, ListenError> {
     if wish.open && !wish.listen.is_loopback() {
         return Err(ListenError::Open(wish.listen));
     }
@@ -134,7 +134,7 @@ pub async fn listen(wish: &Wish) -> Result<Listening, ListenError> {
     let address = SocketAddr::new(wish.listen, wish.port);
     let bind = |error: io::Error| {
         let taken = error.kind() == io::ErrorKind::AddrInUse;
-        ListenError::Bind { address, error, holder: taken.then(|| Holder::of(address)).flatten() }
+        ListenError::Bind { address, error, holder: taken.then(|| PortHolder::of(address)).flatten() }
     };
     let listener = TcpListener::bind(address).await.map_err(bind)?;
     let bound = listener.local_addr().map_err(bind)?;
@@ -182,10 +182,18 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ListenError> {
 mod tests {
     use super::*;
 
-    fn wish(listen: &str) -> Wish {
+    fn wish(listen: &str) -> ListenOptions {
         let listen = listen.parse().unwrap();
         let client_timeout = super::super::CLIENT_TIMEOUT;
-        Wish { listen, port: 0, tls: None, behind_proxy: false, public: None, open: false, client_timeout }
+        ListenOptions {
+            listen,
+            port: 0,
+            tls: None,
+            behind_proxy: false,
+            public: None,
+            open: false,
+            client_timeout,
+        }
     }
 
     #[tokio::test]
@@ -194,9 +202,9 @@ mod tests {
             let refused = super::listen(&wish(listen)).await.err().unwrap();
             assert!(matches!(refused, ListenError::Exposed(_)), "{refused}");
         }
-        let open = Wish { open: true, behind_proxy: true, ..wish("0.0.0.0") };
+        let open = ListenOptions { open: true, behind_proxy: true, ..wish("0.0.0.0") };
         assert!(matches!(super::listen(&open).await.err().unwrap(), ListenError::Open(_)));
-        let proxied = Wish { behind_proxy: true, ..wish("0.0.0.0") };
+        let proxied = ListenOptions { behind_proxy: true, ..wish("0.0.0.0") };
         assert!(super::listen(&proxied).await.unwrap().url.starts_with("http://127.0.0.1:"));
     }
 

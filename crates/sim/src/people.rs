@@ -10,7 +10,7 @@ use kernel::words::Raise;
 use kernel::{Actor, Millis};
 use machines::names::{RunId, TaskId, WorkerName};
 use machines::run::{self, ToolCall, ToolStatus};
-use machines::task::{self, BlockReason, Payload, Status};
+use machines::task::{self, BlockReason, Payload, Status, TicketStatus};
 use machines::wire::Wire;
 use machines::worker;
 use smol_str::SmolStr;
@@ -335,7 +335,9 @@ pub fn disturb(stage: &mut Stage, fault: Fault) -> Result<(), String> {
         Fault::OddMoves => odd_move(stage, &id)?,
         Fault::TicketClosed | Fault::TicketChanged => {
             let ticket = stage.world.tickets.get(id.as_str()).cloned();
-            let Some(ticket) = ticket.filter(|ticket| ticket.status != "closed") else { return Ok(()) };
+            let Some(ticket) = ticket.filter(|ticket| ticket.status != TicketStatus::Closed) else {
+                return Ok(());
+            };
             let closed = fault == Fault::TicketClosed;
             let task = ticket.task.as_ref().and_then(|task| stage.world.task(task)).cloned();
             let Some(task) = task else { return Ok(()) };
@@ -373,7 +375,7 @@ pub fn ticket_back(stage: &mut Stage, id: &TaskId) -> Result<(), String> {
     let Some(task) = ticket.task.as_ref().and_then(|task| stage.world.task(task)).cloned() else {
         return Ok(());
     };
-    if ticket.status == "closed" {
+    if ticket.status == TicketStatus::Closed {
         return Ok(());
     }
     stage.ticket(id, "open", task.priority, task.depends_on.clone(), &task.body, true)

@@ -7,10 +7,12 @@ use super::Fault;
 use super::random::Random;
 use git::SALVAGE;
 use kernel::command::{Happened, RedBy, StepFailure, Usage};
+use kernel::effect::{StepEnd, StepTree};
 use kernel::words::{GateFact, StepEnding};
 use kernel::{Effect, Millis, World};
 use machines::names::{EffectId, ServiceName, TaskId};
 use machines::run::{ToolCall, ToolStatus};
+use machines::task::TicketStatus;
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -238,7 +240,7 @@ impl PlayedWorld {
     pub fn without_room(&self, effect: &Effect) -> Option<Happened> {
         let error = "no space left on device".to_owned();
         match effect {
-            Effect::PrepareTree { .. } => Some(Happened::TreeFailed { error }),
+            Effect::PrepareTree { of: StepTree::Task { .. } } => Some(Happened::TreeFailed { error }),
             effect if is_ours_alone(effect) => Some(Happened::Failed { error }),
             _ => None,
         }
@@ -268,7 +270,7 @@ impl PlayedWorld {
             return (Happened::Failed { error: "try again".to_owned() }, hit);
         }
         let happened = match effect {
-            Effect::PrepareTree { task, .. } => {
+            Effect::PrepareTree { of: StepTree::Task { task, .. } } => {
                 // What keeps tests from being started keeps the trees of some tasks from being made already.
                 let already = task.as_str().ends_with(['3', '6']).then_some(Fault::TestsNotStarted);
                 let of: Vec<Fault> = [Some(Fault::TreeFails), already].into_iter().flatten().collect();
@@ -281,6 +283,9 @@ impl PlayedWorld {
                         Happened::TreeReady { tip: self.works.get(task).map(Work::tip).unwrap_or_default() }
                     }
                 }
+            }
+            Effect::EndStep { of: StepEnd::Seat { .. }, .. } => {
+                Happened::StepEnded { tip: None, usage: Usage::default() }
             }
             Effect::EndStep { step, .. } => {
                 let over =
@@ -296,15 +301,13 @@ impl PlayedWorld {
                 }
                 Happened::CallAnswered
             }
-            Effect::TellAgent { .. } | Effect::TellInReply { .. } => {
-                Happened::Told { heard: random.once_in(2) }
-            }
-            Effect::PrepareSeat { .. } if random.once_in(20) => {
+            Effect::TellAgent { .. } => Happened::Told { heard: random.once_in(2) },
+            Effect::PrepareTree { of: StepTree::Seat { .. } } if random.once_in(20) => {
                 Happened::TreeFailed { error: "no space for the workspace".to_owned() }
             }
-            Effect::PrepareSeat { .. } => Happened::TreeReady { tip: SmolStr::new_static("main") },
-            Effect::EndReply { .. } => Happened::StepEnded { tip: None, usage: Usage::default() },
-            Effect::AnswerInReply { .. } => Happened::CallAnswered,
+            Effect::PrepareTree { of: StepTree::Seat { .. } } => {
+                Happened::TreeReady { tip: SmolStr::new_static("main") }
+            }
             Effect::RunGate { task, .. } => {
                 let of = [Fault::RedTests, Fault::TestsStayRed, Fault::TestsInDoubt, Fault::TestsNotStarted];
                 let red = mishap(&mut self.works, task, &of);
@@ -425,7 +428,7 @@ impl PlayedWorld {
                 }
             }
             Effect::WriteTicket { ticket, status, .. } => {
-                if status == "closed" {
+                if *status == TicketStatus::Closed {
                     self.closed.insert(ticket.clone());
                 }
                 Happened::TicketWritten
@@ -434,7 +437,7 @@ impl PlayedWorld {
             Effect::RunLandedHook { .. } => Happened::HookRan,
             Effect::CheckHealth { .. } if !self.can_be_asked => Happened::HealthUnknown,
             Effect::CheckHealth { .. } => Happened::Health { healthy: self.down.is_none() },
-            Effect::StartStep { .. } | Effect::StartReply { .. } | Effect::Timer { .. } => {
+            Effect::StartStep { .. } | Effect::Timer { .. } => {
                 Happened::Failed { error: "not done at once".to_owned() }
             }
         };
@@ -453,7 +456,6 @@ fn is_ours_alone(effect: &Effect) -> bool {
             | Effect::DeleteBranch { .. }
             | Effect::RunLandedHook { .. }
             | Effect::EndStep { .. }
-            | Effect::EndReply { .. }
             | Effect::MoveMain { .. }
     )
 }

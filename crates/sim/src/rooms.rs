@@ -4,7 +4,7 @@ use super::Fault;
 use super::stage::{Item, Stage, outside_agent};
 use kernel::command::{ArchitectAnswer, Ask, Happened, NewSpec, StepFailure, TurnWord, Usage};
 use kernel::config;
-use kernel::effect::{Effect, Say};
+use kernel::effect::Say;
 use kernel::rooms::{About, OwnTimes, Seat, TurnEnd};
 use kernel::specs::{SpecState, Story};
 use kernel::words::{RequestKind, StepEnding};
@@ -35,8 +35,12 @@ fn ask(stage: &mut Stage, actor: Actor, ask: Ask) -> Result<bool, String> {
 }
 
 /// What a hosted agent says, and what it cost. It may answer by a tool before.
-pub fn reply(stage: &mut Stage, id: &EffectId, effect: &Effect) -> Result<Option<Happened>, String> {
-    let Effect::StartReply { seat, prompt, .. } = effect else { return Ok(None) };
+pub fn reply(
+    stage: &mut Stage,
+    id: &EffectId,
+    seat: &Seat,
+    prompt: &Say,
+) -> Result<Option<Happened>, String> {
     let usage = Usage { cost: Some(stage.random.below(20_000)), input_tokens: 10, output_tokens: 1 };
     if let Some(down) = stage.played.down.clone() {
         let (service, error) = (super::played::service(), Some(SmolStr::new_static("529")));

@@ -6,6 +6,7 @@ use super::{Fault, Moment, Plan, Report, What, people, rooms};
 use imbl::OrdMap;
 use kernel::command::{Ask, Happened, SeenTicket, Usage};
 use kernel::config::{self, Config};
+use kernel::effect::StepStart;
 use kernel::event::Event;
 use kernel::world::SentBack;
 use kernel::{Actor, Answer, Command, Commit, Effect, Millis, Refusal, World, invariants};
@@ -360,7 +361,7 @@ impl<'t> Stage<'t> {
     ) -> Played {
         self.system(Ask::SeeTicket(SeenTicket {
             id: id.clone(),
-            status: SmolStr::new_static(status),
+            status: machines::Wire::read(status).expect("a status of a ticket"),
             title: format!("Task {id}"),
             body: body.to_owned(),
             task_type: TaskType::Feature,
@@ -491,7 +492,7 @@ impl<'t> Stage<'t> {
     fn begin(&mut self, attempt: Attempt) -> Played {
         let delay = self.random.between(200, 4_000);
         let (id, effect) = (attempt.id.clone(), attempt.effect.clone());
-        if let Effect::StartStep { task, run, turns_left, .. } = &*effect {
+        if let Effect::StartStep { of: StepStart::Task { task, run, .. }, turns_left, .. } = &*effect {
             let owner = self.owner;
             if self.strikes(Fault::Proposals, 2) {
                 people::propose(self, run)?;
@@ -505,11 +506,11 @@ impl<'t> Stage<'t> {
             self.later(delay, Item::Output(attempt));
             return Ok(());
         }
-        if let Effect::StartReply { .. } = &*effect {
+        if let Effect::StartStep { of: StepStart::Seat { seat, prompt, .. }, .. } = &*effect {
             let owner = self.owner;
             let said = match self.played.said(&id) {
                 Some(said) => Some(said),
-                None => rooms::reply(self, &id, &effect)?,
+                None => rooms::reply(self, &id, seat, prompt)?,
             };
             if let Some(what) = said.filter(|_| owner == self.owner) {
                 self.played.remember(&id, &what);

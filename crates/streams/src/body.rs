@@ -1,4 +1,4 @@
-//! The body of an answer: nothing, bytes, or frames that come as they are written.
+//! The body of an answer: empty, bytes, or frames that are sent as they are written.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -26,7 +26,7 @@ enum Kind {
 /// The reader did not take what was sent to it, and is cut off; its connection breaks rather than ends, so that it cannot
 /// take what it has for everything.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the reader was too slow and is cut off")]
+#[error("the reader was too slow and was disconnected")]
 pub struct Cut;
 
 impl Body {

@@ -1,8 +1,10 @@
-//! What a stream's content type means for how its bytes are kept and sent.
+//! How the content type of a stream decides the storage and sending of its bytes.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 
-use crate::{base64, json};
+use crate::json;
 
 /// The type of a stream that was created without one.
 pub const DEFAULT: &str = "application/octet-stream";
@@ -44,7 +46,7 @@ impl Kind {
         match self {
             Kind::Json => String::from_utf8_lossy(&json::array(kept)).into_owned(),
             Kind::Text => String::from_utf8_lossy(kept).into_owned(),
-            Kind::Binary => base64::standard(kept),
+            Kind::Binary => STANDARD.encode(kept),
         }
     }
 
@@ -86,5 +88,12 @@ mod tests {
         let kept = json::messages(b"[1,22,333]").unwrap();
         assert_eq!(Kind::Json.cut(&kept, 6), 5);
         assert_eq!(Kind::Json.cut(&kept, 1), 2, "the first message is sent even where it is too long");
+    }
+
+    #[test]
+    fn bytes_are_base64_with_padding_in_an_event_and_as_they_are_in_a_body() {
+        let kept = Bytes::from_static(&[0xfb, 0xff]);
+        assert_eq!(Kind::Binary.event(&kept), "+/8=");
+        assert_eq!(Kind::Binary.body(&kept), kept);
     }
 }

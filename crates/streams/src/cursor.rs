@@ -1,4 +1,4 @@
-//! Cursors: the number of the current interval of time, so that shared caches ask anew.
+//! Cursors: the number of the current time interval, so that shared caches ask again.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

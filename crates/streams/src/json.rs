@@ -1,7 +1,7 @@
-//! JSON streams: how messages are kept, and how they are given back.
+//! JSON streams: how messages are stored and returned.
 //!
-//! A message is kept as it was written, followed by a byte that cannot stand in JSON. So a message's end is found without
-//! a parser, and the bytes between two ends are what a reader gets with commas in their place.
+//! A message is stored as it was written, followed by a byte that cannot occur in JSON. So the end of a message is found without
+//! a parser, and a reader gets the bytes between two ends, with commas in place of the ends.
 
 use serde_json::value::RawValue;
 

@@ -1,51 +1,57 @@
 //! The Durable Streams protocol as a library: append-only streams over HTTP, durable when acknowledged. It knows no other crate of
-//! Adjutant. Begin with `target.rs`, `read.rs` and `write.rs`.
+//! Adjutant. Begin with `target.rs`, `read.rs` and `write.rs`, then `storage/mod.rs`.
 //!
 //! [`Streams::open`] takes a folder, [`Streams::answer`] takes a request. Who may ask is decided outside and told by
 //! [`Access`]; TLS, listening and authentication are not done here.
 
-mod base64;
 mod body;
 mod content;
 mod cursor;
+mod hex;
 mod json;
 mod lifetime;
 mod live;
 mod memory;
 mod name;
 mod offset;
+mod page;
 mod problem;
 mod read;
 mod reply;
 mod source;
 mod sse;
 mod stall;
+mod storage;
 mod store;
+mod stored;
 mod subscriptions;
 mod target;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod touches;
 mod write;
+mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, Response};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 pub use body::{Body, Cut, Upload};
 pub use memory::{Memory, NoRoom, Share};
 pub use offset::Position;
 pub use source::{Feed, FeedError, Items, Source};
 pub use stall::Stall;
-pub use store::OpenError;
-pub use store::transfer::{Checked, FORMAT as EXPORT_FORMAT, TransferError, export, import, verify};
+pub use storage::{Checked, FORMAT as EXPORT_FORMAT, OpenError, TransferError, export, import, verify};
 pub use tls::{Connected, Connection, Tls};
 
 use problem::Problem;
-use store::Store;
+use store::StoreHandle;
+use subscriptions::rules;
+use subscriptions::webhook::{self, Delivery, Sending};
 
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,7 +134,7 @@ const FEEDING_MAX: usize = 4;
 pub struct Streams(Arc<Inner>);
 
 pub(crate) struct Inner {
-    pub store: Store,
+    pub store: StoreHandle,
     pub options: Options,
     /// Places for readers that wait.
     pub places: Arc<Semaphore>,
@@ -145,12 +151,26 @@ impl Streams {
     /// Opens the streams in `folder`, which is made if it is not there. Must be called inside a tokio runtime.
     pub fn open(folder: &Path, options: Options) -> Result<Streams, OpenError> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
-        let (store, deliveries) = Store::open(folder)?;
+        Ok(Streams::over(StoreHandle::open(folder)?, options, &runtime))
+    }
+
+    /// The streams of a store that is open.
+    fn over(
+        (store, deliveries): (StoreHandle, mpsc::UnboundedReceiver<Delivery>),
+        options: Options,
+        runtime: &tokio::runtime::Handle,
+    ) -> Streams {
         let (keys, tls, local) = (store.keys.clone(), options.tls.clone(), options.local_webhooks);
-        let sending = subscriptions::webhook::Sending { keys, tls, local };
-        runtime.spawn(subscriptions::webhook::deliver(deliveries, store.jobs(), sending));
+        let jobs = store.jobs();
+        let report = move |delivery: Delivery, outcome| {
+            if let Some(jobs) = jobs.upgrade() {
+                // If this is not written, the lease runs out and the subscription is woken again.
+                let _ = jobs.hand_over(move |turn| rules::delivered(turn, &delivery, outcome));
+            }
+        };
+        runtime.spawn(webhook::deliver(deliveries, Sending { keys, tls, local }, report));
         let room = BODIES_KIB.max(2 * kib(options.body_limit));
-        Ok(Streams(Arc::new(Inner {
+        Streams(Arc::new(Inner {
             store,
             places: Arc::new(Semaphore::new(options.live_readers_max)),
             room: Arc::new(Semaphore::new(room)),
@@ -158,7 +178,7 @@ impl Streams {
             feeding: Semaphore::new(FEEDING_MAX),
             stopping: watch::Sender::new(false),
             options,
-        })))
+        }))
     }
 
     /// Answers one request. `path` is what stands behind the mount point in the request's path, not decoded, without the

@@ -1,4 +1,4 @@
-//! How long a stream lives: for ever, for a time after it was last used, or until a moment.
+//! The lifetime of a stream: forever, for a time after its last use, or until a moment.
 
 use crate::problem::Problem;
 

@@ -1,7 +1,7 @@
-//! Who waits at the end of a stream, and what they all get when it grows.
+//! Readers that wait at the end of a stream, and the data that they share when it grows.
 //!
-//! A waiting reader holds a position and a place here. What comes next is read and put into its form once, by the
-//! first that wakes; the others take the same bytes.
+//! A waiting reader has a position and an entry here. New data is read and encoded once, by the
+//! first reader that wakes; the others send the same bytes.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,8 +11,8 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::memory::{Memory, NoRoom, Share};
+use crate::page::Page;
 use crate::sse;
-use crate::store::page::Page;
 
 /// The end of one stored stream, while somebody waits there.
 pub struct Tail {

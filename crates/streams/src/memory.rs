@@ -1,10 +1,10 @@
-//! How much of what is being sent may be in memory at once: all together, and for each caller.
+//! Limits the memory of answers that are being sent: in total, and for each caller.
 //!
-//! A client that reads slowly, or not at all, keeps what was prepared for it. So whatever is prepared takes its share of
-//! one budget first, and the share is given back when the last byte has left, not when the answer was begun.
+//! A client that reads slowly, or not at all, keeps its prepared answer in memory. So every answer reserves its share of
+//! one budget first, and the share is returned when the last byte has left, not when the answer started.
 //!
-//! Invariant: the shares that are out are at most `bytes_max` together, and half of that for one caller. An answer that is
-//! larger than a caller's half is let through alone: there is never a second one of that kind beside it.
+//! Invariant: all shares together are at most `bytes_max`, and half of that for one caller. An answer that is
+//! larger than a caller's half is sent alone: there is never a second one of that kind at the same time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! The names of streams: what may stand behind the mount point.
+//! The names of streams: the paths that are allowed after the mount point.
 
 use percent_encoding::percent_decode_str;
 

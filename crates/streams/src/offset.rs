@@ -1,7 +1,7 @@
-//! Offsets: what a client keeps to go on reading, opaque to it.
+//! Offsets: the positions with which clients continue reading, opaque to them.
 //!
-//! An offset is a position as two numbers of sixteen decimal digits, so that the order of the texts is the order of the
-//! positions. Of a stored stream the first is zero and the second counts bytes; a feed uses both as it likes.
+//! An offset is a position as two numbers of sixteen decimal digits, so the order of the texts is the order of the
+//! positions. In a stored stream the first number is zero and the second counts bytes; a feed chooses both itself.
 
 /// The position before the first byte, as a fork or a subscription may name it.
 pub const START: u64 = 0;

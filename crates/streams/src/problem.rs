@@ -1,4 +1,4 @@
-//! Answers that say no: RFC 9457 problem documents, with the headers that the protocol wants beside them.
+//! Error answers: RFC 9457 problem documents, with the headers that the protocol requires.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
@@ -81,16 +81,12 @@ impl Problem {
         Problem::new(500, "STORE_FAILED", format!("the store could not carry this out: {detail}"))
     }
 
-    /// The same of the database, which knows when there is no room.
-    pub fn of_store(error: &rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => Problem::new(
-                507,
-                "NO_SPACE",
-                "the disk is full; nothing of this was kept. Make room and send it again",
-            ),
-            _ => Problem::failed(error),
-        }
+    pub fn no_space() -> Self {
+        Problem::new(
+            507,
+            "NO_SPACE",
+            "the disk is full; nothing of this was kept. Make room and send it again",
+        )
     }
 
     pub fn response(self) -> Response<Body> {

@@ -1,4 +1,4 @@
-//! GET and HEAD: what is there, what comes next, and events as they come.
+//! GET and HEAD: existing data, long polls, and server-sent events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +14,10 @@ use crate::content::Kind;
 use crate::lifetime::Lifetime;
 use crate::live::Batch;
 use crate::offset::{self, Position, Start};
+use crate::page::Page;
 use crate::problem::Problem;
 use crate::reply::{self, set};
-use crate::store::meta::Meta;
-use crate::store::page::Page;
+use crate::stored::visible;
 use crate::target::{self, NoBatch, Target, Waiting};
 use crate::{Inner, cursor, sse};
 
@@ -107,7 +107,7 @@ pub async fn head(inner: &Inner, path: &str) -> Result<Response<Body>, Problem> 
             }
         }
         Target::Stored { path } => {
-            let meta = inner.store.read(move |db, shared| Meta::visible(db, shared, &path)).await?;
+            let meta = inner.store.read(move |tables, shared| visible(tables, shared, &path)).await?;
             set(headers, "content-type", &meta.content_type);
             set(headers, "stream-next-offset", offset::text(meta.tail));
             match &meta.lifetime {

@@ -1,4 +1,4 @@
-//! Headers that every answer has, and small answers.
+//! Headers of every answer, and small answers.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};

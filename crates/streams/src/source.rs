@@ -1,4 +1,4 @@
-//! Streams that somebody else feeds: they are read like stored ones, and clients cannot write them.
+//! Streams that the program feeds: they are read like stored ones, and clients cannot write to them.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub struct Items {
 /// Why a feed does not give its items.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum FeedError {
-    #[error("what stood there is no longer kept; start again from the beginning")]
+    #[error("the data at this offset was deleted; start again from the beginning")]
     Gone,
     #[error("{0}")]
     Failed(String),

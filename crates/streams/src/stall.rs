@@ -1,6 +1,6 @@
-//! A connection that breaks when its other side takes nothing for too long.
+//! Breaks a connection whose other side reads nothing for too long.
 //!
-//! A body cannot end a connection that is stuck in the middle of a write; what holds the socket can.
+//! A body cannot end a connection that is blocked in a write; the owner of the socket can.
 
 use std::future::Future;
 use std::io;

@@ -1,4 +1,4 @@
-//! One way to read both kinds of stream: those in the store, and those that a source feeds.
+//! Reads both kinds of stream in one way: stored ones, and those that a source feeds.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::json;
 use crate::live::{Batch, Held, Last, Tail};
 use crate::memory::NoRoom;
 use crate::offset::{Position, Start};
+use crate::page::Page;
 use crate::problem::Problem;
 use crate::source::{Feed, FeedError};
-use crate::store::meta::Meta;
-use crate::store::page::{self, Page};
+use crate::stored::{read, visible};
 
 /// What readers of each feed got last.
 pub type FeedTails = Held<String, Last>;
@@ -114,7 +114,7 @@ impl Target {
         match self {
             Target::Stored { path } => {
                 let path = path.clone();
-                inner.store.read(move |db, shared| page::read(db, shared, &path, start, limit)).await
+                inner.store.read(move |tables, shared| read::read(tables, shared, &path, start, limit)).await
             }
             Target::Fed { feed, .. } => {
                 let feed = feed.clone();
@@ -131,8 +131,8 @@ impl Target {
         match self {
             Target::Stored { path } => {
                 let path = path.clone();
-                let stream =
-                    inner.store.read(move |db, shared| Ok(Meta::visible(db, shared, &path)?.id)).await?;
+                let found = inner.store.read(move |tables, shared| Ok(visible(tables, shared, &path)?.id));
+                let stream = found.await?;
                 let (tail, grown) = inner.store.shared.live.wait(stream);
                 Ok(Waiting { grown: Grown::Stored(grown), shared: Shared::Stored(tail) })
             }

@@ -1,4 +1,4 @@
-//! TLS for webhooks, which whoever serves the streams brings: what it trusts is its own affair.
+//! TLS for webhooks, configured by the program that serves the streams.
 
 use std::future::Future;
 use std::io;

@@ -11,10 +11,10 @@ use crate::content::Kind;
 use crate::lifetime::{self, Lifetime};
 use crate::problem::Problem;
 use crate::reply::{self, set};
-use crate::store::append::{self, Append};
-use crate::store::create::{self, Create};
-use crate::store::delete as remove;
-use crate::store::meta::{ForkAsked, Producer};
+use crate::storage::{ForkAsked, Producer};
+use crate::stored::append::{self, Append};
+use crate::stored::create::{self, Create};
+use crate::stored::delete as remove;
 use crate::{Inner, json, kib, name, offset};
 
 /// Largest number that a JavaScript client can count with.
@@ -42,7 +42,7 @@ pub async fn put<B: Upload>(
     let location = format!("{}/{path}", base_url(inner, headers));
     let (body, _room) = body(inner, request).await?;
     let asked = Create { body: (!body.is_empty()).then(|| body.to_vec()), ..asked };
-    let created = inner.store.write(move |turn| create::create(turn, asked)).await?;
+    let created = inner.store.write(move |turn| create::create(&mut turn.stored, asked)).await?;
 
     let mut response = reply::status(if created.new { StatusCode::CREATED } else { StatusCode::OK });
     let headers = response.headers_mut();
@@ -77,7 +77,7 @@ pub async fn post<B: Upload>(
     let closes_only = data.is_none();
     let has_producer = producer.is_some();
     let asked = Append { path, content_type, data, close, seq, producer };
-    let appended = inner.store.write(move |turn| append::append(turn, asked)).await?;
+    let appended = inner.store.write(move |turn| append::append(&mut turn.stored, asked)).await?;
 
     let written = has_producer && !appended.duplicate && !closes_only;
     let mut response = reply::status(if written { StatusCode::OK } else { StatusCode::NO_CONTENT });
@@ -94,7 +94,7 @@ pub async fn post<B: Upload>(
 }
 
 pub async fn delete(inner: &Inner, path: String) -> Result<Response<Body>, Problem> {
-    inner.store.write(move |turn| remove::delete(turn, &path)).await?;
+    inner.store.write(move |turn| remove::delete(&mut turn.stored, &path)).await?;
     Ok(reply::status(StatusCode::NO_CONTENT))
 }
 

@@ -3,11 +3,11 @@
 use std::io;
 use std::net::ToSocketAddrs;
 
-use super::client::{Dialled, Trouble};
+use super::connection::{Dialled, Trouble};
 use super::{Exit, Failure};
 use api::Method;
 use server::outgoing;
-use server::port_holder::Holder;
+use server::port_holder::PortHolder;
 use server::proof::tcp_address;
 use server::tcp;
 
@@ -65,9 +65,9 @@ impl Address {
     }
 
     /// The process that listens there, where that is on this machine.
-    fn holder(&self) -> Option<Holder> {
+    fn holder(&self) -> Option<PortHolder> {
         let mut addresses = (self.name.as_str(), self.port).to_socket_addrs().ok()?;
-        addresses.find_map(Holder::of)
+        addresses.find_map(PortHolder::of)
     }
 
     pub(super) fn failure(&self, trouble: Trouble, method: Method) -> Failure {

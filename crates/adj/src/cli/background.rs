@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::project::{Project, shown};
+use super::project::Project;
+use super::text::shown;
 use super::{Exit, Failure};
 
 /// A log that is larger than this is set aside as `run.log.1`; so many that were set aside are kept.

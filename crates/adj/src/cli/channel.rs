@@ -1,18 +1,20 @@
 //! `adj channel` and `adj turn`: commands for rooms in which agents take turns.
 
+use super::channel_words::{path, turn_words};
 use super::chat;
 use super::project::Project;
-use super::terminal::{Colour, Paint, duration};
+use super::terminal::{Colour, Paint};
 use super::text::{self, Money, Table, dash, visible};
 use super::{Context, Exit, Failure, Globals};
 use api::Method;
 use api::types::Nothing;
 use api::types::channel::{
-    Channel, Entry, HeldTurn, ListQuery, Member, MessagesQuery, NewChannel, NewMember, NewMessage,
+    Channel, Entry, ListQuery, Member, MessagesQuery, NewChannel, NewMember, NewMessage, OverrideTo,
     TurnAction, TurnConfig, TurnWord,
 };
 use clap::{Args, Subcommand, ValueEnum};
-use machines::turn::State;
+use kernel::rooms::TurnEnd;
+use machines::turn::{InterruptBehaviour, State};
 use std::io::Write;
 
 #[derive(Debug, Subcommand)]
@@ -62,7 +64,7 @@ On a terminal, Enter posts the line that you typed. Lines that start with a slas
   /approve        approve the task that is reviewed here
   /changes TEXT   request changes to that task
   /quit           leave; the channel continues")]
-    Tail(Tail),
+    Tail(chat::Tail),
     /// Show or search the messages of a channel
     #[command(after_help = "Example:\n  adj channel history design --search cache")]
     History(History),
@@ -172,18 +174,6 @@ pub struct Post {
     channel: String,
     /// The message
     text: String,
-}
-
-#[derive(Debug, Args)]
-pub struct Tail {
-    /// Channel
-    pub channel: String,
-    /// Number of earlier messages to print first, at most 1000
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
-    pub lines: usize,
-    /// Print them and exit
-    #[arg(long)]
-    pub no_follow: bool,
 }
 
 #[derive(Debug, Args)]
@@ -299,13 +289,6 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
     }
 }
 
-/// The path of a channel; what cannot be a name is told before anybody is asked.
-pub fn path(channel: &str) -> Result<String, Failure> {
-    let name = machines::names::ChannelName::new(channel);
-    let name = name.map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
-    Ok(format!("/channels/{name}"))
-}
-
 fn agent_name(agent: &str) -> Result<machines::names::AgentName, Failure> {
     machines::names::AgentName::new(agent).map_err(|error| Failure::new(Exit::Usage, error.to_string()))
 }
@@ -320,7 +303,7 @@ fn create(command: Create, context: Context) -> Result<(), Failure> {
     let config = TurnConfig {
         default_timeout_seconds: command.timeout.unwrap_or(usual.default_timeout_seconds),
         wait_timeout_seconds: command.wait_timeout.unwrap_or(usual.wait_timeout_seconds),
-        human_interrupt_mode: command.mode.map_or(usual.human_interrupt_mode, |mode| word(&mode)),
+        human_interrupt_mode: command.mode.map_or(usual.human_interrupt_mode, InterruptBehaviour::from),
         announce_timeouts: !command.no_announce_timeouts,
         announce_disconnects: !command.no_announce_disconnects,
         auto_detect_turn_end: command.auto_detect.is_some(),
@@ -331,7 +314,7 @@ fn create(command: Create, context: Context) -> Result<(), Failure> {
         turn_config: Some(config),
         topic: command.topic,
         task: command.task,
-        ends: command.ends.map(|ends| word(&ends)),
+        ends: command.ends.map(TurnEnd::from),
     };
     make(&project, &new, &command.add, context)
 }
@@ -370,8 +353,24 @@ fn hints(project: &Project, channel: &Channel, globals: &Globals) {
 }
 
 /// The word of an option, as the API has it.
-fn word(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+impl From<Mode> for InterruptBehaviour {
+    fn from(mode: Mode) -> InterruptBehaviour {
+        match mode {
+            Mode::Inject => InterruptBehaviour::Inject,
+            Mode::Queue => InterruptBehaviour::Queue,
+            Mode::Interrupt => InterruptBehaviour::Interrupt,
+            Mode::Parallel => InterruptBehaviour::Parallel,
+        }
+    }
+}
+
+impl From<Ends> for TurnEnd {
+    fn from(ends: Ends) -> TurnEnd {
+        match ends {
+            Ends::Reply => TurnEnd::Reply,
+            Ends::Signal => TurnEnd::Signal,
+        }
+    }
 }
 
 fn told(channel: &Channel, context: Context) -> Result<(), Failure> {
@@ -382,35 +381,6 @@ fn told(channel: &Channel, context: Context) -> Result<(), Failure> {
         return Ok(writeln!(context.out, "{}", visible(&channel.name))?);
     }
     Ok(writeln!(context.out, "{}  {}", visible(&channel.name), turn_words(channel))?)
-}
-
-/// Who has the turn, or why nobody has it, in a few words.
-pub fn turn_words(channel: &Channel) -> String {
-    match (&channel.turn, &channel.why) {
-        (Some(turn), _) => held(turn),
-        (None, Some(why)) => visible(why),
-        (None, None) => "nobody has the turn".to_owned(),
-    }
-}
-
-fn held(turn: &HeldTurn) -> String {
-    let agent = visible(&turn.agent);
-    let left =
-        turn.until.as_deref().and_then(text::seconds_until).map(|seconds| duration(seconds.max(0) * 1000));
-    let left = left.map(|left| format!(", {left} left")).unwrap_or_default();
-    match turn.state {
-        State::Waiting => {
-            let note =
-                turn.note.as_deref().map(|note| format!(" for: {}", visible(note))).unwrap_or_default();
-            let why = turn.wait_reason.filter(|_| turn.note.is_none()).map(|reason| match reason {
-                machines::turn::WaitReason::HumanInterrupt => " after a person's message",
-                machines::turn::WaitReason::Service => " for its service",
-                machines::turn::WaitReason::Requested => "",
-            });
-            format!("{agent} waits{note}{}{left}", why.unwrap_or_default())
-        }
-        _ => format!("{agent} has the turn{left}"),
-    }
 }
 
 fn ls(all: bool, context: Context) -> Result<(), Failure> {
@@ -591,7 +561,7 @@ fn close(command: &Close, context: Context) -> Result<(), Failure> {
 
 pub fn turn(command: Turn, context: Context) -> Result<(), Failure> {
     let of = |action: TurnAction, turn: OneTurn| {
-        let word = TurnWord { agent: turn.agent, action: action.to_string(), ..TurnWord::default() };
+        let word = TurnWord { agent: turn.agent, ..TurnWord::of(action) };
         (turn.channel, word)
     };
     let (channel, word) = match command {
@@ -606,7 +576,7 @@ pub fn turn(command: Turn, context: Context) -> Result<(), Failure> {
         }
         Turn::Resume(Resume { turn, to: Some(To::Queued) }) => {
             let (channel, word) = of(TurnAction::Override, turn);
-            (channel, TurnWord { to: Some("QUEUED".to_owned()), ..word })
+            (channel, TurnWord { to: Some(OverrideTo::Queued), ..word })
         }
         Turn::Resume(Resume { turn, .. }) => of(TurnAction::Resume, turn),
     };

@@ -4,7 +4,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::channel::{self, Tail};
+use super::channel_words;
 use super::keyboard::Keyboard;
 use super::project::Project;
 use super::terminal::{self, Paint, columns, wrap};
@@ -16,6 +16,7 @@ use api::types::channel::{
 use api::types::fleet::Fleet;
 use api::types::task::Task;
 use api::types::{Cursor, Limit, PAGE_MAX, Page};
+use clap::Args;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tokio::sync::mpsc;
 
@@ -151,9 +152,21 @@ fn event_words(entry: &Entry) -> Option<String> {
     })
 }
 
+#[derive(Debug, Args)]
+pub struct Tail {
+    /// Channel
+    pub channel: String,
+    /// Number of earlier messages to print first, at most 1000
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub lines: usize,
+    /// Print them and exit
+    #[arg(long)]
+    pub no_follow: bool,
+}
+
 pub fn tail(command: &Tail, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let path = channel::path(&command.channel)?;
+    let path = channel_words::path(&command.channel)?;
     let begun: Channel = project.get(&path)?;
     let last = Limit(command.lines.clamp(1, PAGE_MAX));
     let past: Page<Entry> = match command.lines {
@@ -271,7 +284,7 @@ impl Chat<'_> {
         quiet: bool,
     ) -> Result<(), Failure> {
         if !quiet {
-            self.note(&format!("{}\ntype a message, or /help", channel::turn_words(begun)))?;
+            self.note(&format!("{}\ntype a message, or /help", channel_words::turn_words(begun)))?;
         }
         self.prompt()?;
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -417,7 +430,7 @@ impl Chat<'_> {
 
     fn who(&self) -> Result<String, Failure> {
         let channel: Channel = self.project.get(&self.path)?;
-        let mut lines = vec![channel::turn_words(&channel)];
+        let mut lines = vec![channel_words::turn_words(&channel)];
         for member in &channel.members {
             lines.push(format!(
                 "  {}  {}",
@@ -429,9 +442,9 @@ impl Chat<'_> {
     }
 
     fn turn(&self, action: TurnAction, agent: Option<String>) -> Result<String, Failure> {
-        let word = TurnWord { agent, action: action.to_string(), ..TurnWord::default() };
+        let word = TurnWord { agent, ..TurnWord::of(action) };
         let after: Channel = self.project.post(&format!("{}/turn", self.path), &word)?;
-        Ok(channel::turn_words(&after))
+        Ok(channel_words::turn_words(&after))
     }
 
     fn decide(&self, approve: bool, note: &str) -> Result<String, Failure> {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::address::Address;
-use super::project::shown;
+use super::connection::{Dialled, Trouble};
+use super::text::shown;
 use super::{Exit, Failure};
 use api::types::problem::Document;
 use api::{Method, Request, holder_name};
@@ -17,7 +18,6 @@ use log::Location;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::Value;
-use server::outgoing::Stream;
 use server::proof::{self, Challenge, Proof};
 
 /// An owner that has not answered after this many seconds is said not to; `ADJ_TIMEOUT` changes it.
@@ -48,27 +48,6 @@ enum Way {
         log: Location,
     },
     Address(Address),
-}
-
-/// How asking went wrong.
-pub(super) enum Trouble {
-    Unreachable(io::Error),
-    Silent(Duration),
-    /// The process is there, and a signal has stopped it.
-    Suspended(u32),
-    Broken(String),
-    /// The same before the request itself was sent: it can be sent again, whatever it asks for.
-    BrokenBefore(String),
-    NoToken(Failure),
-    /// What listens there has not shown that it is the server that the token is for: it was not sent.
-    Unproven(&'static str),
-}
-
-/// A connection that nothing was sent over.
-pub(super) struct Dialled {
-    pub stream: Stream,
-    /// The address for which the other end must prove itself; `None` where a certificate has.
-    pub unproven: Option<String>,
 }
 
 const NOT_THE_SERVER: &str = "is not the server that your token is for";

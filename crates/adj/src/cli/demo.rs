@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::demo_people::{self, Part, Person};
-use super::project::{Project, shown};
-use super::run::{self, Ended, Fleet, read_settings};
+use super::project::Project;
+use super::ready::read_settings;
+use super::run::{self, Ended, Fleet};
+use super::text::shown;
 use super::{Context, Exit, Failure, Globals};
 use clap::Args;
 use serde::Serialize;

@@ -5,16 +5,17 @@ use super::project::Project;
 use super::state;
 use super::terminal::{self, Colour, Paint, thousands};
 use super::text::{self, Money, Table, dash, visible};
-use super::{Context, Failure};
+use super::{Context, Exit, Failure};
+use api::activity;
 use api::types::Nothing;
 use api::types::approval::{self, Approval};
 use api::types::architect::Architect;
 use api::types::channel::{self, Channel};
-use api::types::cost::{self, Spend};
+use api::types::cost::{self, CostBy, Spend};
 use api::types::fleet::{Fleet, MainState};
 use api::types::request::WaitsFor;
 use api::types::task::Queued;
-use api::types::worker::{self, Activity, Worker};
+use api::types::worker::{self, Worker};
 use clap::Args;
 use machines::Wire;
 use machines::task::{ApprovalCause, Status};
@@ -49,9 +50,13 @@ pub fn ps(context: Context) -> Result<(), Failure> {
         false => &["", "WORKER", "STATUS", "TASK", "STEP", "TOKENS", "COST", "AGE", "DOING"],
     };
     let mut table = Table::wrapped(head);
-    for Worker { line, whole } in &workers {
-        let whole = whole.as_ref();
-        let (doing, waits) = doing(&line.name, whole);
+    for worker in &workers {
+        let (line, whole) = (&worker.line, worker.whole.as_ref());
+        let waits = whole.is_some_and(|whole| whole.activity.waits());
+        let doing = activity::words(worker, base::clock::now());
+        let title = whole.and_then(|whole| whole.task_title.as_deref()).unwrap_or_default();
+        let gap = if doing.is_empty() || title.is_empty() { "" } else { " | " };
+        let doing = visible(&format!("{doing}{gap}{title}"));
         let cost = whole.map_or(Money::default(), Money::of_worker).short();
         let (symbol, name, task) = (line.symbol.clone(), line.name.clone(), dash(line.task.as_ref()));
         match narrow {
@@ -60,14 +65,16 @@ pub fn ps(context: Context) -> Result<(), Failure> {
                 let tokens = whole.map_or(0, |whole| whole.total_input_tokens + whole.total_output_tokens);
                 let since = whole.map(|whole| whole.task_assigned_at.as_ref().unwrap_or(&whole.started_at));
                 // A worker that is `working` for the machine may do nothing but wait.
-                let status = line.status.to_string();
-                let status = if waits && status == "working" { "waiting".to_owned() } else { status };
+                let status = match line.status {
+                    State::Working if waits => "waiting".to_owned(),
+                    status => status.to_string(),
+                };
                 table.row([
                     symbol,
                     name,
                     status,
                     task,
-                    dash(whole.map(step)),
+                    dash(whole.map(activity::step)),
                     thousands(tokens),
                     cost,
                     dash(since.map(|since| text::age(since))),
@@ -114,7 +121,7 @@ fn others(project: &Project, out: &mut dyn std::io::Write) -> Result<(), Failure
     let rooms: Vec<Channel> =
         project.get_all("/channels", &channel::ListQuery::default()).unwrap_or_default();
     let rooms = rooms.iter().filter(|room| room.turn.is_some());
-    let rooms = rooms.map(|room| (visible(&room.name), super::channel::turn_words(room)));
+    let rooms = rooms.map(|room| (visible(&room.name), super::channel_words::turn_words(room)));
     let architect = architect.as_ref().and_then(|it| Some(("architect".to_owned(), architect_words(it)?)));
     let lines: Vec<(String, String)> = architect.into_iter().chain(rooms).collect();
     let wide = lines.iter().map(|(name, _)| terminal::columns(name)).max().unwrap_or(0);
@@ -159,45 +166,8 @@ fn architect_words(architect: &Architect) -> Option<String> {
     Some(visible(&words.join(", ")))
 }
 
-/// The step that a worker is at: the one that runs, or the last one.
-fn step(worker: &worker::WorkerWhole) -> u32 {
-    worker.step_count + u32::from(matches!(worker.activity, Activity::Step))
-}
-
 /// A terminal with fewer columns gets fewer columns of the table.
 const NARROW: usize = 70;
-
-/// What a worker does, or what it waits for, and whether it waits. The command that helps comes first.
-fn doing(name: &str, worker: Option<&worker::WorkerWhole>) -> (String, bool) {
-    let Some(worker) = worker else { return (String::new(), false) };
-    let title = worker.task_title.as_deref().unwrap_or_default();
-    let (doing, waits) = match &worker.activity {
-        Activity::Idle => (String::new(), false),
-        Activity::Person { approval, .. } => (format!("waits for you: adj approve {approval}"), true),
-        Activity::Service { until, .. } => {
-            let until = until.as_deref().and_then(text::clock_of);
-            let until = until.map_or(String::new(), |until| format!(" until {until}"));
-            (format!("waits for the model API{until}"), true)
-        }
-        Activity::Retry { until } => match text::seconds_until(until).filter(|seconds| *seconds > 0) {
-            Some(seconds) => (format!("backing off, next try in {seconds} s"), true),
-            None => ("backing off, next try now".to_owned(), true),
-        },
-        Activity::Tree { .. } => ("makes its tree".to_owned(), false),
-        Activity::Tests { since } => match since.as_deref().and_then(text::seconds_until) {
-            Some(seconds) => (format!("tests running {} s", -seconds), false),
-            None => ("tests running".to_owned(), false),
-        },
-        Activity::Stuck => (format!("adj why {name}, adj retry {name}"), true),
-        Activity::Step => {
-            let (step, turn) = (step(worker), worker.turn.unwrap_or(0));
-            let last = worker.last_action.as_ref().map_or(String::new(), |last| format!(": {last}"));
-            (format!("step {step}, turn {turn}{last}"), false)
-        }
-    };
-    let gap = if doing.is_empty() || title.is_empty() { "" } else { " | " };
-    (visible(&format!("{doing}{gap}{title}")), waits)
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -423,7 +393,12 @@ pub fn deny(command: &Decide, context: Context) -> Result<(), Failure> {
 
 impl Decide {
     fn answer(&self, approve: bool) -> approval::Decide {
-        approval::Decide { approve, note: self.note.clone(), to: self.to.clone(), ..Default::default() }
+        approval::Decide {
+            approve,
+            note: self.note.clone(),
+            to: self.to.as_deref().and_then(Status::read),
+            ..Default::default()
+        }
     }
 }
 
@@ -481,12 +456,17 @@ pub struct Cost {
 
 pub fn cost(command: &Cost, context: Context) -> Result<(), Failure> {
     let project = Project::find(&context.globals)?;
-    let cost: cost::Cost = project.get_with("/cost", &cost::Query { by: Some(command.by.clone()) })?;
+    let by = CostBy::read(&command.by).ok_or_else(|| {
+        let known = api::types::one_of::<CostBy>();
+        let message = format!("`--by` cannot be `{}`: use {known}", command.by.escape_debug());
+        Failure::new(Exit::Usage, message)
+    })?;
+    let cost: cost::Cost = project.get_with("/cost", &cost::Query { by: Some(by) })?;
     if context.globals.json {
         return Ok(writeln!(context.out, "{}", text::json(&cost))?);
     }
+    let steps = by == CostBy::Step;
     let by = command.by.to_uppercase();
-    let steps = command.by == "step";
     let mut table = match steps {
         true => Table::new(&["STEP", "TASK", "WORKER", "INPUT", "OUTPUT", "COST"]),
         false => Table::new(&[by.as_str(), "INPUT", "OUTPUT", "COST"]),

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::project::Project;
-use super::run::{self, Wanted};
+use super::ready::{self, Wanted};
 use super::{Exit, Failure};
+use api::story_feed::StoryFeed;
 use api::tokens::Who;
 use api::types::token::Link;
 use api::{self, Control, FleetStatus, Problem};
@@ -45,6 +46,8 @@ pub struct Switch {
     end: watch::Sender<bool>,
     /// The settings files as they were when they were applied last.
     applied: Mutex<Option<trust::Stamp>>,
+    /// What is told of the project since this process owns it.
+    story: Arc<StoryFeed>,
 }
 
 #[derive(Default)]
@@ -97,6 +100,7 @@ impl Switch {
             on: watch::Sender::new(false),
             timers: tokio::sync::Mutex::default(),
             layout: project.layout().clone(),
+            story: Arc::new(StoryFeed::new(&handle.world())),
             handle,
             tokens: Arc::new(tokens),
             notices,
@@ -155,6 +159,10 @@ impl Switch {
     /// Where what lets people in to the project is kept.
     pub fn folder(&self) -> &Path {
         self.tokens.folder()
+    }
+
+    pub fn story(&self) -> &Arc<StoryFeed> {
+        &self.story
     }
 
     pub fn handle(&self) -> &Handle {
@@ -350,7 +358,7 @@ impl Control for SwitchControl {
             return Err(Problem::new(409, "RUNNING", "a fleet is at work here already")
                 .hint("`adj ps` shows it, `adj stop` stops it"));
         }
-        let ready = run::ready(&self.0.layout).map_err(not_ready)?;
+        let ready = ready::ready(&self.0.layout).map_err(not_ready)?;
         for note in ready.notes {
             let _ = self.0.notices.send(note);
         }
@@ -369,6 +377,10 @@ impl Control for SwitchControl {
 
     fn end(&self) {
         self.0.end.send_replace(true);
+    }
+
+    fn story(&self) -> Option<Arc<StoryFeed>> {
+        Some(self.0.story.clone())
     }
 
     fn link(&self, who: Who, now: Millis) -> Result<Link, Problem> {

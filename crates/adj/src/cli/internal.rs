@@ -1,13 +1,16 @@
 //! `adj internal`: programs that adj starts itself, and tools of our own tests. Not for people, and not in the help; none
 //! of it is promised to stay.
 
+#[cfg(debug_assertions)]
+mod fixtures;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::project::Project;
 use super::{Cli, Context, Exit, Failure};
-use agents::{claude, codex, script};
+use agents::script;
 use api::{self, Control, FleetStatus, Problem};
 use clap::{CommandFactory, Subcommand};
 use fleet::KeyFor;
@@ -30,38 +33,20 @@ pub enum Command {
         #[arg(long, value_name = "RUN")]
         revoke: Option<RunId>,
     },
-    /// Serve what the public conformance suite of MCP asks for, at a free port
-    #[cfg(debug_assertions)]
-    McpFixture,
     /// Be a scripted agent: play the next step of a scenario
     Script {
         /// The scenario file
         scenario: PathBuf,
     },
-    /// Be Claude Code: say what a file of replies says, and make the calls that are allowed
-    Replay {
-        /// A list of steps, each a list of replies, as JSON
-        replies: PathBuf,
-        /// The flags of the program that it stands in for
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<String>,
-    },
-    /// Be Codex: the same in its language
-    ReplayCodex {
-        /// A list of steps, each a list of replies, as JSON
-        replies: PathBuf,
-        /// The flags of the program that it stands in for
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<String>,
-    },
+    #[cfg(debug_assertions)]
+    #[command(flatten)]
+    Fixture(fixtures::Fixture),
 }
 
 pub fn run(command: Command, context: Context) -> Result<(), Failure> {
     match command {
         Command::Commands => commands(context),
         Command::Serve { mint, revoke } => serve(mint.as_deref(), revoke.as_ref(), context),
-        #[cfg(debug_assertions)]
-        Command::McpFixture => server::mcp::fixture::serve(context.out),
         Command::Script { scenario } => {
             let sessions = super::set_variable("ADJ_SCRIPT_SESSIONS").map(PathBuf::from);
             let sessions = sessions.unwrap_or_else(|| std::env::temp_dir().join("adj-script-sessions"));
@@ -69,21 +54,8 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
                 .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
             end(context, code)
         }
-        Command::Replay { replies, flags } => {
-            let config = super::set_variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-            let config = config.ok_or_else(|| Failure::new(Exit::Usage, "CLAUDE_CONFIG_DIR is not set"))?;
-            let code =
-                claude::replay::replay(&replies, &flags, &config, io::stdin().lock(), &mut *context.out)
-                    .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-            end(context, code)
-        }
-        Command::ReplayCodex { replies, flags } => {
-            let home = super::set_variable("CODEX_HOME").map(PathBuf::from);
-            let home = home.ok_or_else(|| Failure::new(Exit::Usage, "CODEX_HOME is not set"))?;
-            let code = codex::replay::replay(&replies, &flags, &home, io::stdin().lock(), &mut *context.out)
-                .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-            end(context, code)
-        }
+        #[cfg(debug_assertions)]
+        Command::Fixture(fixture) => fixtures::run(fixture, context),
     }
 }
 

@@ -151,7 +151,7 @@ impl Issue {
             title: one_line(&self.title),
             body,
             id: Some(format!("gh-{}", self.number)),
-            task_type: self.labels.iter().find_map(Label::task_type).map(|of| of.name().to_owned()),
+            task_type: self.labels.iter().find_map(Label::task_type),
             ..types::Add::default()
         }
     }

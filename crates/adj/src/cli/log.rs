@@ -1,8 +1,9 @@
 //! `adj history`, `why`, `verify`, `export` and `import`: what happened, why nothing happens, and whether it is all there.
 
 use super::named::first_found;
-use super::project::{Project, shown};
+use super::project::Project;
 use super::terminal::{self, Colour, Paint};
+use super::text::shown;
 use super::text::{self, Table, cell, dash, visible, visible_lines};
 use super::waiting::to_continue;
 use super::{Context, Exit, Failure};

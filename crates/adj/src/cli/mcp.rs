@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::project::Project;
 use super::{Context, Failure};
-use api::Method;
+use api::{Method, Outgoing};
 use serde_json::Value;
-use server::mcp::{Backend, BackendRequest, serve_stdio};
+use server::mcp::{Backend, serve_stdio};
 
 pub const HELP: &str = "\
 Example:
@@ -21,8 +21,8 @@ pub fn run(context: Context) -> Result<(), Failure> {
 }
 
 impl Backend for Project {
-    fn ask(&self, asked: BackendRequest) -> Result<Value, Failure> {
-        let BackendRequest { method, path, query, body } = asked;
+    fn ask(&self, asked: Outgoing) -> Result<Value, Failure> {
+        let Outgoing { method, path, query, body } = asked;
         match method {
             Method::Get => self.get_with(&path, &query),
             method => Project::ask(self, method, &path, &body, None),

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use super::address::Address;
 use super::client::Client;
 use super::download::Download;
+use super::text::shown;
 use super::{Exit, Failure, Globals};
-use api::host::EXPORT;
+use api::operation::EXPORT;
 use api::types::fleet::Fleet;
 use api::types::host::Finding;
 use api::types::{Nothing, Page};
@@ -139,7 +140,7 @@ impl Project {
         }
         let cannot = || Failure::new(Exit::Unreachable, format!("cannot reach `{}`", server.escape_debug()));
         if let Some(address) = Address::read(server) {
-            return Project::away(address, globals);
+            return Project::away(address, super::set_variable("ADJ_TOKEN"), globals);
         }
         let Some(path) = server.strip_prefix("unix:") else {
             return Err(cannot().hint("an address is https://HOST, http://127.0.0.1:PORT or unix:PATH"));
@@ -152,12 +153,16 @@ impl Project {
     }
 
     /// `--server https://HOST`: a server that may be on another machine. Nothing of the project is on this one.
-    fn away(address: Address, globals: &Globals) -> Result<Project, Failure> {
+    pub(super) fn away(
+        address: Address,
+        token: Option<String>,
+        globals: &Globals,
+    ) -> Result<Project, Failure> {
         if !address.is_safe() {
             let message = format!("{address} would send your token where others can read it");
             return Err(Failure::new(Exit::Refused, message).hint("use https://"));
         }
-        let client = Client::at(address, super::set_variable("ADJ_TOKEN"), user());
+        let client = Client::at(address, token, user());
         let layout = Layout::new("/nonexistent");
         Ok(Project { layout, client, named: true, away: true, quiet: globals.quiet, caller: Ok(person()) })
     }
@@ -495,7 +500,7 @@ impl Project {
         log::holder(&log_in(&self.folder()))
     }
 
-    fn request(&self, method: Method, path: &str) -> Request {
+    pub(super) fn request(&self, method: Method, path: &str) -> Request {
         // Over the socket the token says who asks, and this is not sent.
         let Caller { actor, run, seat, reply, token, reads_only, .. } =
             self.caller.clone().unwrap_or_else(|_| person());
@@ -613,12 +618,12 @@ fn person() -> Caller {
     Caller::person(&user())
 }
 
-fn encoded(query: &impl Serialize) -> Result<String, Failure> {
+pub(super) fn encoded(query: &impl Serialize) -> Result<String, Failure> {
     serde_urlencoded::to_string(query).map_err(|error| Failure::new(Exit::Usage, error.to_string()))
 }
 
 /// An answer as what it should be.
-fn understood<A: DeserializeOwned>(answer: Value) -> Result<A, Failure> {
+pub(super) fn understood<A: DeserializeOwned>(answer: Value) -> Result<A, Failure> {
     serde_json::from_value(answer).map_err(|error| {
         Failure::new(Exit::Unreachable, format!("cannot read the answer of the running fleet: {error}"))
             .hint("it may be of another version: `adj stop`, then `adj run` again")
@@ -633,8 +638,4 @@ fn user() -> String {
     let known = || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);
     let name = name.or_else(known).filter(|name| machines::names::check(name).is_ok());
     name.unwrap_or_else(|| "local".to_owned())
-}
-
-pub fn shown(path: &Path) -> String {
-    super::text::visible(&path.display().to_string())
 }

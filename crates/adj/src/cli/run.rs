@@ -8,32 +8,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::background;
-use super::hosted::{Switch, cannot_open};
+use super::hosted::{Switch, SwitchControl, cannot_open};
 use super::keyboard::Keyboard;
+use super::live_source::{LiveSource, OwnedProject};
 use super::project::Project;
-use super::screen::{self, Screen};
+use super::ready::{Ready, Wanted, read_settings, ready};
+use super::screen::Screen;
 use super::selection::{KeyAction, Selection};
 use super::serve;
 use super::terminal::{self, Paint, duration};
 use super::text::Money;
 use super::{Context, Exit, Failure, Globals, text};
 use ::fleet::{Options, RunError, Runner, Stop};
-use agents::CommandIs;
-use api::Problem;
-use api::story::{self, Line, Story, Tone};
+use api::story::{Line, Tone};
+use api::story_feed::StoryFeed;
+use api::types::cost::Spend;
 use api::types::fleet::{self, Fleet as FleetAnswer};
+use api::types::overview::{ForYou, HeldTasks, Overview};
 use base::clock;
 use clap::Args;
-use kernel::World;
-use kernel::event::Event;
-use kernel::waiting::Facts;
-use kernel::world::{Spend, Task};
 use log::owner::{Handle, Owner};
-use machines::task::Status;
-use project::layout::Layout;
-use project::settings::include;
-use project::settings::trust::{self, InForce};
-use project::settings::{Settings, SettingsError};
+use project::settings::trust::InForce;
 use serde::Serialize;
 use server::observe::{self, LogForm};
 use server::{self, HttpServer, Listener, Socket};
@@ -83,8 +78,6 @@ agents at once. Either way all work is kept, and the next `adj run` continues fr
 /// How often the view is drawn at most, and how long it stands still at most.
 const FRAME: Duration = Duration::from_millis(80);
 const STANDSTILL: Duration = Duration::from_secs(1);
-/// Records that are read at once.
-const RECORDS: usize = 500;
 /// Things for a person that a summary names one by one.
 const SUMMARY_LINES_MAX: usize = 10;
 /// How long a fleet in the background may take until it answers.
@@ -128,7 +121,7 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         0 => Ok(()),
         // The document says it, and is the only one.
         _ if command.until_idle && context.globals.json => Err(Failure::told(Exit::Failed)),
-        _ if command.until_idle && !ended.world.main_is_green() && ended.world.main_is_known() => {
+        _ if command.until_idle && ended.overview.main_is_red => {
             Err(Failure::new(Exit::Failed, "the tests fail on main itself, so no agent was started").hint(
                 "fix main, or [test] in adjutant.toml; `adj doctor --tests` runs them and shows the output",
             ))
@@ -207,75 +200,6 @@ pub fn test_main(project: &Project) -> Result<::fleet::MainTests, Failure> {
     Ok(tested)
 }
 
-/// The settings that a fleet begins with, and what people should hear of them.
-pub struct Ready {
-    pub in_force: InForce,
-    pub notes: Vec<String>,
-}
-
-/// Whether a fleet could work here at all: the settings, its agent's program and the sandbox that they ask for.
-pub fn ready(layout: &Layout) -> Result<Ready, Failure> {
-    let in_force = read_settings(layout)?;
-    let (note, settings) = (in_force.note(), &in_force.settings);
-    check_agent(settings)?;
-    if let Some(why) = ::fleet::sandbox_refusal(settings) {
-        return Err(Failure::new(Exit::Unreachable, why)
-            .hint("docs/sandbox.md says what it takes; sandbox.mode = \"auto\" and sandbox.network = \"open\" use what there is"));
-    }
-    if let Some(back) = ::fleet::leads_back(layout, settings) {
-        let message =
-            "what trees share with your checkout leads their tests back into it, so no agent starts";
-        return Err(Failure::new(Exit::Refused, message).lines(back.found).hint(back.fix));
-    }
-    let keys = settings
-        .agents
-        .iter()
-        .filter_map(|(name, agent)| project::program::missing_key(name.as_str(), agent));
-    let include = (!include::in_force(layout).trusted).then(|| include::UNTRUSTED.to_owned());
-    let notes = note.map(str::to_owned).into_iter().chain(include).chain(keys).collect();
-    Ok(Ready { in_force, notes })
-}
-
-/// A fleet that somebody wants to run.
-pub struct Wanted {
-    pub in_force: InForce,
-    pub workers: Option<u32>,
-    pub once: bool,
-    pub until_idle: bool,
-}
-
-pub fn read_settings(layout: &Layout) -> Result<InForce, Failure> {
-    // What came in with an agent's branch holds only once it is trusted, also for a fleet that starts after it.
-    trust::in_force(layout).map_err(|error| wrong_settings(&error))
-}
-
-fn wrong_settings(error: &SettingsError) -> Failure {
-    let problems = error.problems();
-    let (message, hint) = match problems.len() {
-        0 => (error.to_string(), "`adj config check` says what is wrong"),
-        1 => ("adjutant.toml is not valid: 1 problem".to_owned(), "correct it; `adj config check` tries it"),
-        more => (
-            format!("adjutant.toml is not valid: {more} problems"),
-            "correct them; `adj config check` tries it",
-        ),
-    };
-    let lines = problems.iter().map(|problem| format!("adjutant.toml:{problem}"));
-    Failure::new(Exit::Usage, message).lines(lines).hint(hint)
-}
-
-/// Without its program every step would fail, and every worker be stuck half a minute later.
-fn check_agent(settings: &Settings) -> Result<(), Failure> {
-    let (name, agent) = (&settings.fleet.agent, settings.fleet_agent());
-    let program = agent.command.first().map(String::as_str).unwrap_or_default();
-    let needs_program = agent.adapter.adapter().command_is() == CommandIs::Program;
-    if !needs_program || project::program::which(program).is_some() {
-        return Ok(());
-    }
-    let shown = text::visible(program);
-    Err(Failure::new(Exit::Unreachable, format!("agent `{name}` needs `{shown}`, which is not on the PATH"))
-        .hint(format!("install it, or name another program in [agents.{name}] of adjutant.toml")))
-}
-
 /// A fleet that is about to run.
 pub struct Fleet {
     pub heading: String,
@@ -286,17 +210,12 @@ pub struct Fleet {
     /// What people should hear of the settings: the file came in with an agent's branch or is gone, a key is not set.
     pub notes: Vec<String>,
     /// Where it is also to be reached by browsers and programs.
-    pub serve: Option<serve::Wished>,
+    pub serve: Option<serve::ServeOptions>,
 }
 
 /// What a fleet left when it ended.
 pub struct Ended {
-    pub world: Arc<World>,
-    pub story: Story,
-    /// What had been spent before it began.
-    before: Spend,
-    /// What waits for a person outside of the log.
-    facts: Facts,
+    overview: Overview,
     pub millis: i64,
 }
 
@@ -310,10 +229,17 @@ pub struct Document<'e> {
     need_person: usize,
     proposed: usize,
     landed: u32,
-    survived: &'e BTreeMap<&'static str, u32>,
+    survived: &'e BTreeMap<String, u32>,
     cost: text::Sum,
     millis: i64,
-    for_you: Vec<story::ForYou>,
+    for_you: Vec<ToDo<'e>>,
+}
+
+/// Something that a person must do.
+#[derive(Serialize)]
+struct ToDo<'e> {
+    command: &'e str,
+    what: &'e str,
 }
 
 impl Fleet {
@@ -330,15 +256,12 @@ impl Fleet {
         let lines = self.serve.as_ref().is_some_and(|wish| wish.log == LogForm::Json);
         let live = terminal && !terminal::dumb() && !globals.json && !globals.quiet && !lines;
         let quiet = globals.quiet || globals.json || lines;
-        let test = self.in_force.settings.test.command.clone();
-        let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), clock::now()).tested_by(test);
-        let before = owner.handle().world().spend.clone();
-        let story = runtime.block_on(self.serve(project, &owner, screen, mended))?;
+        let screen = Screen::new(out, paint, live, quiet, self.heading.clone(), clock::now());
+        let overview = runtime.block_on(self.serve(project, &owner, screen, mended))?;
         // What still writes to a file may finish; nothing new is begun.
         runtime.shutdown_timeout(Duration::from_secs(5));
         let millis = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
-        let facts = project.host().facts();
-        Ok(Ended { world: owner.handle().world(), story, before, facts, millis })
+        Ok(Ended { overview, millis })
     }
 
     /// `mended` is what people should hear of our own state.
@@ -348,13 +271,12 @@ impl Fleet {
         owner: &Owner,
         mut screen: Screen<'_>,
         mended: Vec<String>,
-    ) -> Result<Story, Failure> {
+    ) -> Result<Overview, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error.to_string());
         let handle = owner.handle();
         let (notices, mut heard) = mpsc::unbounded_channel();
         let switch = Switch::new(project, handle.clone(), notices)?;
         let sandbox = ::fleet::sandbox_note(&self.in_force.settings);
-        let from = handle.world().seq;
         let wanted = Wanted {
             in_force: self.in_force,
             workers: self.workers,
@@ -401,45 +323,99 @@ impl Fleet {
                 day.split(' ').next().unwrap_or_default(),
                 terminal::zone(now)
             );
-            screen.line(Line { at: terminal::clock(now), tone: Tone::Plain, text })?;
+            screen.line(Line { at: now, tone: Tone::Plain, text })?;
         }
         for note in sandbox.into_iter().chain(mended).chain(notes) {
             observe::notice(None, &note);
-            screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text: note })?;
+            screen.line(Line { at: clock::now(), tone: Tone::Wrong, text: note })?;
         }
-        let ran = watch(&runner, &handle, project, from, &mut screen, &mut heard).await;
+        let owned = OwnedProject::new(project, handle.clone(), Arc::new(SwitchControl(switch.clone())));
+        let telling_here = Telling::new(handle, switch.story().clone(), Arc::new(owned));
+        let ran = watch(&runner, &telling_here, project.root(), &mut screen, &mut heard).await;
         stop.send_replace(true);
         serving.join_all().await;
         telling.finish().await;
         observe::finish().await;
         drop(socket);
         ran?;
-        Ok(screen.story)
+        telling_here.overview().await
     }
 }
 
-fn noticed(screen: &mut Screen<'_>, text: String) -> io::Result<()> {
-    screen.story.hears(&text);
-    observe::notice(None, &text);
-    screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text })
+/// What this process tells of its fleet, and where its own view reads that: as every other view does.
+struct Telling {
+    handle: Handle,
+    story: Arc<StoryFeed>,
+    source: Arc<dyn LiveSource>,
+    /// The last line that is on the screen.
+    shown: std::cell::Cell<u64>,
+}
+
+impl Telling {
+    fn new(handle: Handle, story: Arc<StoryFeed>, source: Arc<dyn LiveSource>) -> Telling {
+        Telling { handle, story, source, shown: std::cell::Cell::new(0) }
+    }
+
+    /// Takes in what people should hear and the log does not hold.
+    fn hear(&self, text: &str) {
+        observe::notice(None, text);
+        self.story.hear(clock::now(), text);
+    }
+
+    /// Tells what was written since, and shows all that was told since.
+    async fn tell(&self, screen: &mut Screen<'_>) -> Result<(), Failure> {
+        loop {
+            let (handle, story) = (self.handle.clone(), self.story.clone());
+            let (source, shown) = (self.source.clone(), self.shown.get());
+            let (more, lines) = blocking(move || {
+                let more = story.follow(&handle)?;
+                Ok((more, source.story(shown)?))
+            })
+            .await?;
+            for line in lines {
+                self.shown.set(line.number);
+                screen.line(line.into())?;
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn overview(&self) -> Result<Overview, Failure> {
+        let source = self.source.clone();
+        blocking(move || source.overview()).await
+    }
+
+    /// Draws what there is now. A moment that cannot be read is left out.
+    async fn draw(&self, screen: &mut Screen<'_>) -> io::Result<()> {
+        match self.overview().await {
+            Ok(overview) => screen.draw(&overview),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Answers may read files, and wait for a turn.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?
 }
 
 /// Tells what happens while the fleet runs, and passes signals on.
 async fn watch(
     runner: &Runner,
-    handle: &Handle,
-    project: &Project,
-    mut seen: u64,
+    telling: &Telling,
+    root: &Path,
     screen: &mut Screen<'_>,
     heard: &mut mpsc::UnboundedReceiver<String>,
 ) -> Result<(), Failure> {
-    let host = project.host();
     let mut keyboard = if screen.live { Keyboard::open() } else { None };
     screen.selection = keyboard.as_ref().map(|_| Selection::default());
-    screen.facts = host.facts();
-    let mut looked = tokio::time::Instant::now();
     let (answers, mut answered) = mpsc::unbounded_channel();
-    let mut head = handle.follow();
+    let mut head = telling.handle.follow();
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut hangup = signal(SignalKind::hangup())?;
     let running = runner.clone();
@@ -456,29 +432,30 @@ async fn watch(
                 }
                 // What was heard before it happened is told before it.
                 while let Ok(text) = heard.try_recv() {
-                    noticed(screen, text)?;
+                    telling.hear(&text);
                 }
-                seen = tell(handle, seen, screen).await?;
+                telling.tell(screen).await?;
                 changed = true;
             }
             Some(text) = heard.recv() => {
-                noticed(screen, text)?;
+                telling.hear(&text);
+                telling.tell(screen).await?;
                 changed = true;
             }
             Some(key) = pressed(&mut keyboard) => {
-                let all = story::for_you(&handle.world(), &screen.facts);
-                let list: Vec<_> = all.iter().map(|you| &you.item).collect();
+                let Ok(overview) = telling.overview().await else { continue };
+                let list: Vec<_> = overview.for_you.iter().map(|you| &you.waiting).collect();
                 match screen.selection.as_mut().and_then(|selection| selection.press(key, &list)) {
                     Some(KeyAction::Stop) => stop(runner, screen)?,
                     Some(KeyAction::Suspend) => {
                         screen.close()?;
                         keyboard.iter().try_for_each(Keyboard::suspend)?;
                     }
-                    Some(KeyAction::Run(line)) => answer(project.root().to_owned(), line, answers.clone()),
+                    Some(KeyAction::Run(line)) => answer(root.to_owned(), line, answers.clone()),
                     Some(KeyAction::Look) => {}
                     None => continue,
                 }
-                screen.draw(&handle.world(), clock::now(), runner.running_tests())?;
+                telling.draw(screen).await?;
                 (changed, drawn) = (false, tokio::time::Instant::now());
             }
             Some(line) = answered.recv() => {
@@ -486,10 +463,7 @@ async fn watch(
                 changed = true;
             }
             () = tokio::time::sleep_until(frame), if screen.live => {
-                if looked.elapsed() >= STANDSTILL {
-                    (screen.facts, looked) = (host.facts(), tokio::time::Instant::now());
-                }
-                screen.draw(&handle.world(), clock::now(), runner.running_tests())?;
+                telling.draw(screen).await?;
                 (changed, drawn) = (false, tokio::time::Instant::now());
             }
             _ = interrupt.recv() => stop(runner, screen)?,
@@ -497,10 +471,11 @@ async fn watch(
             _ = hangup.recv() => runner.stop(Stop::Clean),
         }
     };
-    tell(handle, seen, screen).await?;
+    telling.tell(screen).await?;
     while let Ok(text) = heard.try_recv() {
-        screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text })?;
+        telling.hear(&text);
     }
+    telling.tell(screen).await?;
     screen.close()?;
     match ended {
         Ok(Ok(())) => Ok(()),
@@ -540,7 +515,7 @@ fn answer(root: std::path::PathBuf, line: Vec<String>, answers: mpsc::UnboundedS
             }
         };
         // Whoever would read it is gone only with the whole view.
-        let _ = answers.send(Line { at: terminal::clock(clock::now()), tone, text });
+        let _ = answers.send(Line { at: clock::now(), tone, text });
     });
 }
 
@@ -551,57 +526,33 @@ fn stop(runner: &Runner, screen: &mut Screen<'_>) -> io::Result<()> {
     };
     runner.stop(how);
     screen.stopping();
-    screen.line(Line { at: terminal::clock(clock::now()), tone: Tone::Loud, text: text.to_owned() })
-}
-
-/// Tells what was written since `seen`, and says how far that is.
-async fn tell(handle: &Handle, mut seen: u64, screen: &mut Screen<'_>) -> Result<u64, Failure> {
-    loop {
-        let reading = handle.clone();
-        let page = tokio::task::spawn_blocking(move || reading.read(seen, RECORDS)).await;
-        let page = page.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-        let page = page.map_err(Problem::from)?;
-        let world = handle.world();
-        for record in &page {
-            seen = record.seq;
-            if let Ok(event) = Event::decode(&record.kind, &record.data) {
-                screen.tell(&world, record.at, &event)?;
-            }
-        }
-        if page.len() < RECORDS {
-            return Ok(seen);
-        }
-    }
+    screen.line(Line { at: clock::now(), tone: Tone::Loud, text: text.to_owned() })
 }
 
 impl Ended {
     /// Tasks that are not done. What agents proposed is none before somebody wants it.
     pub fn left(&self) -> usize {
-        let open = |task: &Arc<Task>| !task.is_final() && !task.is_waiting_proposal();
-        self.world.tasks.values().filter(|task| open(task)).count()
+        self.overview.counts.left
     }
 
     /// Of these, the tasks that go no further before a person has done something.
-    fn people(&self) -> story::OnPeople {
-        story::OnPeople::new(&self.world, &self.facts)
-    }
-
     pub fn need_a_person(&self) -> usize {
-        self.people().need_a_person(&self.world)
+        self.overview.counts.need_person
     }
 
     pub fn document(&self) -> Document<'_> {
+        let Overview { counts, landed, survived, cost, for_you, .. } = &self.overview;
         Document {
-            tasks: self.world.tasks.len(),
-            done: screen::done_of_all(&self.world).0,
-            left: self.left(),
-            need_person: self.need_a_person(),
-            proposed: story::proposed(&self.world).len(),
-            landed: self.story.landed,
-            survived: &self.story.survived,
-            cost: Money::of_spend(&self.world, &self.world.spend).document(),
+            tasks: counts.tasks,
+            done: counts.done,
+            left: counts.left,
+            need_person: counts.need_person,
+            proposed: counts.proposed,
+            landed: *landed,
+            survived,
+            cost: Money::of(cost).document(),
             millis: self.millis,
-            for_you: story::for_you(&self.world, &self.facts),
+            for_you: for_you.iter().map(|ForYou { command, what, .. }| ToDo { command, what }).collect(),
         }
     }
 
@@ -609,8 +560,9 @@ impl Ended {
         let terminal = io::stdout().is_terminal();
         let paint = Paint::new(globals, terminal);
         let width = terminal::size().map_or(100, |(width, _)| width).saturating_sub(14);
-        let (done, all) = screen::done_of_all(&self.world);
-        let headline = format!("{done} of {all} tasks DONE, {} landed in this run", self.story.landed);
+        let Overview { counts, landed, for_you, .. } = &self.overview;
+        let headline =
+            format!("{} of {} tasks DONE, {landed} landed in this run", counts.done, counts.wanted);
         let mut lines = vec![if self.left() == 0 {
             paint.green(format!("✓ {headline}"))
         } else {
@@ -621,19 +573,19 @@ impl Ended {
                 lines.push(format!("  {:10}{line}", if index == 0 { label } else { "" }));
             }
         };
-        let survived = screen::survived(&self.story);
+        let survived = self.survived();
         if !survived.is_empty() {
             say("recovered", &survived);
         }
         say("cost", &self.cost());
         say("time", &duration(self.millis));
-        if self.world.tasks.is_empty() && self.world.specs.is_empty() {
+        if counts.tasks == 0 && counts.specs == 0 {
             say("you", "nothing to do yet: put a ticket into .tickets, or `adj task add TITLE`");
         }
         if let Some(left) = self.goes_on() {
             say("left", &left);
         }
-        match story::proposed(&self.world).len() {
+        match counts.proposed {
             0 => {}
             1 => say("proposed", "1 task that an agent proposed waits for you"),
             count => say("proposed", &format!("{count} tasks that agents proposed wait for you")),
@@ -645,7 +597,6 @@ impl Ended {
         if waits.len() > SUMMARY_LINES_MAX {
             say("", &format!("and {} more wait: adj why", waits.len() - SUMMARY_LINES_MAX));
         }
-        let for_you = story::for_you(&self.world, &self.facts);
         let shown = &for_you[..for_you.len().min(SUMMARY_LINES_MAX)];
         let wide = shown.iter().map(|you| you.command.len()).max().unwrap_or(0);
         for you in shown {
@@ -660,42 +611,38 @@ impl Ended {
         format!("\n{}\n", lines.join("\n"))
     }
 
+    /// How many of each thing was survived, the most frequent first.
+    fn survived(&self) -> String {
+        let mut survived: Vec<_> = self.overview.survived.iter().collect();
+        survived.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        survived.iter().map(|(what, count)| format!("{count}× {what}")).collect::<Vec<_>>().join(", ")
+    }
+
     /// What this run cost, and all of them together where that is more.
     fn cost(&self) -> String {
-        let spend = &self.world.spend;
-        let tokens = spend.input_tokens + spend.output_tokens;
-        let all = Money::of_spend(&self.world, spend);
-        let before = &self.before;
-        if *before == Default::default() {
-            return format!("{}, {} tokens", all.words(), terminal::thousands(tokens));
+        let (spend, before) = (&self.overview.cost, &self.overview.cost_before);
+        let tokens = |spend: &Spend| spend.input_tokens + spend.output_tokens;
+        let all = Money::of(spend);
+        if *before == Spend::default() {
+            return format!("{}, {} tokens", all.words(), terminal::thousands(tokens(spend)));
         }
-        let now = all.since(&Money::of_spend(&self.world, before));
-        let tokens = tokens.saturating_sub(before.input_tokens + before.output_tokens);
-        let tokens = terminal::thousands(tokens);
-        let now = format!("{}, {tokens} tokens", now.words());
+        let now = all.since(&Money::of(before)).words();
+        let tokens = terminal::thousands(tokens(spend).saturating_sub(tokens(before)));
         // Runs that cost nothing that anybody would see have nothing to add.
-        match (now.starts_with(&format!("{},", all.words())), all.words()) {
-            (true, _) => now,
-            (false, all) => format!("{now}; {all} with all runs before"),
+        match all.words() {
+            all if all == now => format!("{now}, {tokens} tokens"),
+            all => format!("{now}, {tokens} tokens; {all} with all runs before"),
         }
     }
 
     /// The tasks that the next run goes on with, without a person.
     fn goes_on(&self) -> Option<String> {
-        // The next one would end where this one did; what to do about it is said for the person.
-        if self.world.main_is_known() && !self.world.main_is_green() {
-            return None;
-        }
-        let people = self.people();
-        let goes = |task: &Task, statuses: &[Status]| {
-            statuses.contains(&task.status()) && people.holds_up(&self.world, task).is_none()
-        };
-        let count =
-            |statuses: &[Status]| self.world.tasks.values().filter(|task| goes(task, statuses)).count();
-        let waiting = count(&[Status::Inbox, Status::Assigned]);
-        let begun = count(&[Status::InProgress]);
-        let landing = self.world.queue.len();
-        let parts = [(begun, "in work"), (waiting, "not begun"), (landing, "approved and not landed")];
+        let continues = &self.overview.continues;
+        let parts = [
+            (continues.in_work, "in work"),
+            (continues.not_begun, "not begun"),
+            (continues.to_land, "approved and not landed"),
+        ];
         let parts: Vec<String> = parts
             .iter()
             .filter(|(count, _)| *count > 0)
@@ -706,32 +653,15 @@ impl Ended {
 
     /// The tasks that wait for what a person must do elsewhere, each with what that is.
     fn waits(&self) -> Vec<String> {
-        let open = |task: &&Arc<Task>| {
-            matches!(task.status(), Status::Inbox | Status::Assigned | Status::InProgress)
-                && !task.is_waiting_proposal()
-        };
-        let people = self.people();
-        let mut by_cause: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        // What is about the task itself stands among the things to do.
-        let behind = |task: &&Arc<Task>| open(task) && !people.is_asked_by_name(task);
-        for task in self.world.tasks.values().filter(behind) {
-            if let Some(why) = people.holds_up(&self.world, task) {
-                by_cause.entry(why).or_default().push(task.id.as_str());
-            }
-        }
-        let line = |(why, mut ids): (String, Vec<&str>)| {
-            ids.sort_by(|one, other| kernel::natural(one, other));
+        let line = |HeldTasks { tasks, waits }: &HeldTasks| {
             // Of more than one it is said in the plural.
-            let why = match why.strip_prefix("waits") {
-                Some(rest) if ids.len() > 1 => format!("wait{rest}"),
-                _ => why,
-            };
-            match ids.len() {
-                1..=3 => format!("{} {why}", ids.join(", ")),
-                count => format!("{} and {} more {why}", ids[..2].join(", "), count - 2),
+            let verb = if tasks.len() > 1 { "wait" } else { "waits" };
+            match tasks.len() {
+                1..=3 => format!("{} {verb}{waits}", tasks.join(", ")),
+                count => format!("{} and {} more {verb}{waits}", tasks[..2].join(", "), count - 2),
             }
         };
-        by_cause.into_iter().map(line).collect()
+        self.overview.held.iter().map(line).collect()
     }
 }
 
@@ -753,7 +683,7 @@ fn detach(command: &Run, project: &Project, context: Context) -> Result<(), Fail
     line.extend(command.listen.arguments());
     let mut started = background::start(project, &line)?;
     let running = started.until(DETACH, || project.running())?;
-    let shown = super::project::shown(started.log());
+    let shown = super::text::shown(started.log());
     match running {
         Some(pid) if context.globals.json => {
             Ok(writeln!(context.out, "{}", text::json(&Detached { pid, log: started.log() }))?)

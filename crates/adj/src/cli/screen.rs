@@ -1,17 +1,15 @@
-//! The live view of a fleet: what happened scrolls by, and under it stands a frame of workers, board and what waits for
-//! a person, rewritten in place.
+//! The live view of a fleet, drawn: what happened scrolls by, and under it stands a frame of workers, board and what waits
+//! for a person, rewritten in place. What is shown is in `live.rs`.
 
+use super::live::{LiveView, WorkerRow, WorkerTask, heading};
 use super::selection::{self, Selection, SelectionView};
 use super::story_lines;
 use super::terminal::{self, Paint, column, columns, cut};
-use super::text::Money;
-use api::story::{self, COLUMNS, ForYou, Line, OnPeople, Story};
-use fleet::RunningTests;
-use kernel::World;
-use kernel::event::Event;
-use kernel::waiting::Facts;
-use machines::task::Status;
-use machines::{Wire, worker};
+use super::text::visible;
+use api::story::Line;
+use api::types::overview::{BoardColumn, Column, ForYou, Overview};
+use machines::Wire;
+use machines::worker::State;
 use std::io::{self, Write};
 
 /// Lines of the terminal that the frame leaves to what happened.
@@ -37,19 +35,10 @@ pub struct Screen<'o> {
     heading: String,
     /// What Ctrl-C would do now.
     interrupt: &'static str,
-    pub story: Story,
     /// Told since the last frame, and not on the terminal yet.
     lines: Vec<Line>,
     /// The columns of each line of the frame that stands there.
     drawn: Vec<usize>,
-    /// The landing under way: its task, and since when.
-    landing: Option<(String, i64)>,
-    /// What tests are run by.
-    test: Option<String>,
-    /// The tests that run now.
-    running: Vec<RunningTests>,
-    /// What waits and is outside of the log.
-    pub facts: Facts,
     /// Where a person answers by keys, if there are any.
     pub selection: Option<Selection>,
 }
@@ -71,37 +60,13 @@ impl<'o> Screen<'o> {
             begun,
             heading,
             interrupt: "Ctrl-C stops",
-            story: Story::default(),
             lines: Vec::new(),
             drawn: Vec::new(),
-            landing: None,
-            test: None,
-            running: Vec::new(),
-            facts: Facts::default(),
             selection: None,
         }
     }
 
-    /// The command that a landing runs, to be shown while it does.
-    pub fn tested_by(mut self, command: Option<String>) -> Screen<'o> {
-        self.test = command;
-        self
-    }
-
-    /// Takes what happened. Plain lines are printed at once.
-    pub fn tell(&mut self, world: &World, at: i64, event: &Event) -> io::Result<()> {
-        match event {
-            Event::LandingStarted(started) => self.landing = Some((started.id.to_string(), at)),
-            Event::LandingEnded(_) | Event::TaskLanded(_) => self.landing = None,
-            _ => {}
-        }
-        for line in self.story.lines(world, at, event) {
-            self.line(line)?;
-        }
-        Ok(())
-    }
-
-    /// Says something that the log does not hold.
+    /// Takes a line of what happened. Plain lines are printed at once.
     pub fn line(&mut self, line: Line) -> io::Result<()> {
         if self.live {
             self.lines.push(line);
@@ -119,17 +84,16 @@ impl<'o> Screen<'o> {
     }
 
     /// Draws the frame anew, over the one that stands there and under what was told since.
-    pub fn draw(&mut self, world: &World, now: i64, running: Vec<RunningTests>) -> io::Result<()> {
+    pub fn draw(&mut self, overview: &Overview) -> io::Result<()> {
         if !self.live {
             return Ok(());
         }
-        self.running = running;
+        let view = LiveView::new(overview, self.begun);
         if let Some(selection) = &mut self.selection {
-            let all = story::for_you(world, &self.facts);
-            selection.keep_up(&all.iter().map(|you| &you.item).collect::<Vec<_>>());
+            selection.keep_up(&view.for_you.iter().map(|you| &you.waiting).collect::<Vec<_>>());
         }
         let (width, height) = terminal::size().unwrap_or((80, 24));
-        let frame = self.frame(world, now, width, height);
+        let frame = self.frame(&view, width, height);
         self.put(&frame)
     }
 
@@ -160,87 +124,56 @@ impl<'o> Screen<'o> {
         self.out.flush()
     }
 
-    fn frame(&self, world: &World, now: i64, width: usize, height: usize) -> Vec<String> {
+    pub(super) fn frame(&self, view: &LiveView, width: usize, height: usize) -> Vec<String> {
         let paint = self.paint;
         // One column is left free: a terminal that is made narrower must not wrap a line.
         let width = width.saturating_sub(1).max(1);
-        let money = Money::of_spend(world, &world.spend);
-        let (done, all) = done_of_all(world);
         if width < SMALL.0 || height < SMALL.1 {
-            return self.small(world, now, width, height, &format!("{done} of {all}  {}", money.short()));
+            return self.small(view, width, height);
         }
         let many = height >= MANY_LINES;
         let board = if many { height / 8 } else { BOARD_LINES_FEW };
         let you = if many { height / 6 } else { YOU_LINES_FEW };
         let height = height.saturating_sub(1 + STORY_LINES_MIN).max(1);
-        let facts = format!(
-            "{}   {done} of {all} done   {}   {}",
-            story::clock((now - self.begun).max(0)),
-            money.words(),
-            self.interrupt,
-        );
+        let facts = format!("{}   {}", view.facts, self.interrupt);
         let mut frame = vec![
             String::new(),
             format!("{} {}", paint.bold("adjutant"), cut(&self.heading, width.saturating_sub(9))),
             paint.dim(cut(&facts, width)),
             String::new(),
         ];
-        let mut rest: Vec<String> = self.landing(world, now, width).into_iter().collect();
+        let under_way = view.under_way.as_ref().map(|text| paint.yellow(cut(&visible(text), width)));
+        let mut rest: Vec<String> = under_way.into_iter().collect();
         rest.push(String::new());
-        rest.extend(self.board(world, width, board));
-        rest.extend(self.for_you(world, width, you));
+        rest.extend(self.board(&view.columns, width, board));
+        rest.extend(self.for_you(&view.for_you, width, you));
         // What a person must do is never pushed off by workers, of whom there may be many.
-        frame.extend(self.workers(world, now, width, height.saturating_sub(frame.len() + rest.len())));
+        frame.extend(self.workers(&view.workers, width, height.saturating_sub(frame.len() + rest.len())));
         frame.extend(rest);
         frame.truncate(height);
         frame
     }
 
     /// For a terminal of a few lines: how far it is, what waits for a person, who works.
-    fn small(&self, world: &World, now: i64, width: usize, height: usize, facts: &str) -> Vec<String> {
-        let mut lines = vec![self.paint.bold(cut(facts, width))];
+    fn small(&self, view: &LiveView, width: usize, height: usize) -> Vec<String> {
+        let mut lines = vec![self.paint.bold(cut(&view.brief, width))];
+        lines.extend(view.for_you.iter().map(|you| self.paint.cyan(cut(&you.command, width))));
+        let busy = view.workers.iter().filter_map(|worker| Some((worker, worker.task.as_ref()?)));
         lines.extend(
-            story::for_you(world, &self.facts).iter().map(|you| self.paint.cyan(cut(&you.command, width))),
+            busy.map(|(worker, task)| cut(&format!("{} {} {}", worker.name, task.id, worker.doing), width)),
         );
-        let busy = world.workers.values().filter(|worker| worker.machine.task.is_some());
-        lines.extend(busy.map(|worker| {
-            let task = worker.machine.task.as_ref().map(ToString::to_string).unwrap_or_default();
-            cut(&format!("{} {task} {}", worker.name, story::doing(world, worker, now)), width)
-        }));
         lines.truncate(height.saturating_sub(2).max(1));
         lines
     }
 
-    /// The one landing under way: what is done, and for how long.
-    fn landing(&self, world: &World, now: i64, width: usize) -> Option<String> {
-        // Main's own tests hold everybody up: without their command and time the fleet would look dead.
-        if let Some(effect) = &world.main.under_way {
-            let running = self.running.iter().find(|tests| tests.effect == effect.as_str());
-            let text = running.map_or("testing main".to_owned(), |tests| {
-                format!("testing main  {} s: {}", (now - tests.since).max(0) / 1000, tests.command)
-            });
-            return Some(self.paint.yellow(cut(&super::text::visible(&text), width)));
-        }
-        let landing = world.landing.as_ref()?;
-        let since = self.landing.as_ref().filter(|(id, _)| *id == landing.task.as_str());
-        let seconds = since.map_or(String::new(), |(_, at)| format!(" {} s", (now - at).max(0) / 1000));
-        let what = match (&landing.written, &self.test) {
-            (Some(_), _) => "moves main".to_owned(),
-            (None, Some(test)) => format!("tests of the merge running{seconds}: {test}"),
-            (None, None) => format!("tests of the merge running{seconds}"),
-        };
-        let text = format!("landing {}  {}", landing.task, super::text::visible(&what));
-        Some(self.paint.yellow(cut(&text, width)))
-    }
-
     /// The workers, in at most so many lines.
-    fn workers(&self, world: &World, now: i64, width: usize, height: usize) -> Vec<String> {
+    fn workers(&self, workers: &[WorkerRow], width: usize, height: usize) -> Vec<String> {
         let mut lines = vec![self.paint.dim(cut("  WORKER  STATE    TASK", width))];
         let room = WORKERS_FEW.max(height / 2).min(height.saturating_sub(2)).max(1);
-        let many = world.workers.len() > room;
-        let shown = world.workers.values().filter(|worker| !many || worker.machine.task.is_some()).take(room);
-        lines.extend(shown.map(|worker| self.worker(world, worker, now, width)));
-        match world.workers.len() + 1 - lines.len() {
+        let many = workers.len() > room;
+        let shown = workers.iter().filter(|worker| !many || worker.task.is_some()).take(room);
+        lines.extend(shown.map(|worker| self.worker(worker, width)));
+        match workers.len() + 1 - lines.len() {
             0 => {}
             more => lines.push(self.paint.dim(cut(&format!("  and {more} more: adj ps"), width))),
         }
@@ -248,19 +181,18 @@ impl<'o> Screen<'o> {
     }
 
     /// What waits for a person, with the command that answers it first: that must not be cut off.
-    fn for_you(&self, world: &World, width: usize, lines_max: usize) -> Vec<String> {
-        let all = story::for_you(world, &self.facts);
+    fn for_you(&self, all: &[ForYou], width: usize, lines_max: usize) -> Vec<String> {
         if all.is_empty() {
             return Vec::new();
         }
-        let items: Vec<_> = all.iter().map(|you| &you.item).collect();
+        let items: Vec<_> = all.iter().map(|you| &you.waiting).collect();
         let chosen = self.selection.as_ref().and_then(|selection| selection.position(&items));
         let mut lines = vec![String::new(), self.heading_for_you(width)];
         match (&self.selection, chosen) {
             (Some(selection), Some(place)) if selection.shown() != SelectionView::List => {
                 lines.extend(self.opened(&all[place], selection, width));
             }
-            _ => lines.extend(self.listed(&all, chosen, width, lines_max)),
+            _ => lines.extend(self.listed(all, chosen, width, lines_max)),
         }
         lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
     }
@@ -282,7 +214,7 @@ impl<'o> Screen<'o> {
         let wide = seen.iter().map(|you| you.command.len()).max().unwrap_or(0);
         let mut lines: Vec<String> = Vec::new();
         for (place, you) in seen.iter().enumerate() {
-            let what = cut(&super::text::visible(&you.what), width.saturating_sub(wide + 4));
+            let what = cut(&visible(&you.what), width.saturating_sub(wide + 4));
             let mark = if chosen == Some(first + place) { "▸" } else { "→" };
             let command = self.paint.bold(column(&you.command, wide));
             lines.push(format!("{} {command}  {what}", self.paint.cyan(mark)));
@@ -295,48 +227,42 @@ impl<'o> Screen<'o> {
 
     /// One thing that waits, with a key for each answer, or with the answer under way.
     fn opened(&self, you: &ForYou, selection: &Selection, width: usize) -> Vec<String> {
-        let what = super::text::visible(&you.what);
+        let what = visible(&you.what);
         let mut lines = vec![format!("{} {}", self.paint.cyan("▸"), cut(&what, width.saturating_sub(2)))];
         if let SelectionView::Writing(text) = selection.shown() {
             // Its end is what is being written.
             let room = width.saturating_sub(6);
-            let text = super::text::visible(text);
+            let text = visible(text);
             let over = columns(&text).saturating_sub(room);
             let end: String = text.chars().skip(over).collect();
             lines.push(format!("  {} {}▏", self.paint.bold(">"), cut(&end, room)));
             return lines;
         }
-        let wide =
-            selection::keys(&you.item).map(|(_, choice)| fleet::command_line::command(choice).len()).max();
-        let wide = wide.unwrap_or(0).min(width / 2);
-        for (key, choice) in selection::keys(&you.item) {
-            let command = column(&fleet::command_line::command(choice), wide);
-            let does = cut(choice.text(), width.saturating_sub(wide + 6));
+        let commands =
+            selection::keys(&you.waiting).map(|(_, offered)| fleet::command_line::command(&offered.choice));
+        let wide = commands.map(|command| command.len()).max().unwrap_or(0).min(width / 2);
+        for (key, offered) in selection::keys(&you.waiting) {
+            let command = column(&fleet::command_line::command(&offered.choice), wide);
+            let does = cut(&offered.text, width.saturating_sub(wide + 6));
             lines.push(format!("  {} {command}  {does}", self.paint.bold(key)));
         }
         lines
     }
 
-    fn worker(&self, world: &World, worker: &kernel::world::Worker, now: i64, width: usize) -> String {
-        use worker::State;
-        let (paint, state) = (self.paint, worker.machine.status);
+    fn worker(&self, worker: &WorkerRow, width: usize) -> String {
+        let WorkerRow { name, state, symbol, task, doing, waits } = worker;
+        let paint = self.paint;
         // The words of `adj ps`: what a worker that is done waits for stands behind its task.
-        let (symbol, name) = (worker::symbol(state), state.name());
-        let doing = story::doing(world, worker, now);
-        let what = worker.machine.task.as_ref().map_or(String::new(), |id| {
+        let what = task.as_ref().map_or(String::new(), |WorkerTask { id, title }| {
             let room = (width.saturating_sub(19) / 2).clamp(8, 60);
-            let title = story::title(world, id.as_str());
-            format!(
-                "{} {doing}",
-                column(&super::text::visible(&format!("{id} {title}")), room.saturating_sub(1))
-            )
+            format!("{} {doing}", column(&visible(&format!("{id} {title}")), room.saturating_sub(1)))
         });
-        let text = format!("{:7} {name:8} ", worker.name.as_str());
+        let text = format!("{name:7} {:8} ", state.name());
         let rest = cut(&format!("{text}{what}"), width.saturating_sub(2));
         match state {
             State::Idle => paint.dim(format!("{symbol} {rest}")),
             State::Ready => format!("{} {rest}", paint.cyan(symbol)),
-            State::Working if doing.starts_with("waits") => format!("{} {rest}", paint.yellow(symbol)),
+            State::Working if *waits => format!("{} {rest}", paint.yellow(symbol)),
             State::Working => format!("{} {rest}", paint.green(symbol)),
             State::Done => format!("{} {rest}", paint.cyan(symbol)),
             _ => format!("{} {rest}", paint.red(symbol)),
@@ -344,37 +270,26 @@ impl<'o> Screen<'o> {
     }
 
     /// The columns that a task goes through, each with those that are there.
-    fn board(&self, world: &World, width: usize, lines_max: usize) -> Vec<String> {
-        let cell = (width / COLUMNS.len()).max(4);
-        let mut there: Vec<Vec<String>> = vec![Vec::new(); COLUMNS.len()];
-        let people = OnPeople::new(world, &self.facts);
-        for task in world.tasks.values() {
-            there[people.column_of(world, task)].push(task.id.to_string());
-        }
-        let headings: String = COLUMNS
-            .iter()
-            .zip(&there)
-            .map(|(name, tasks)| column(&format!("{name} {}", tasks.len()), cell))
-            .collect();
+    fn board(&self, board: &[BoardColumn], width: usize, lines_max: usize) -> Vec<String> {
+        let cell = (width / board.len().max(1)).max(4);
+        let named = |it: &BoardColumn| column(&format!("{} {}", heading(it.column), it.tasks.len()), cell);
+        let headings: String = board.iter().map(named).collect();
         let mut lines = vec![self.paint.dim(headings.trim_end())];
-        let rows: Vec<Vec<String>> =
-            there.iter().map(|tasks| fill(tasks, cell.saturating_sub(1), lines_max)).collect();
-        let height = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let rows: Vec<(Column, Vec<String>)> =
+            board.iter().map(|it| (it.column, fill(&it.tasks, cell.saturating_sub(1), lines_max))).collect();
+        let height = rows.iter().map(|(_, rows)| rows.len()).max().unwrap_or(0);
         for row in 0..height {
-            let cells: String = rows
-                .iter()
-                .enumerate()
-                .map(|(index, rows)| {
-                    let text = column(rows.get(row).map_or("", String::as_str), cell);
-                    match index {
-                        0 => self.paint.dim(text),
-                        1 => self.paint.cyan(text),
-                        4 => self.paint.red(text),
-                        5 => self.paint.green(text),
-                        _ => self.paint.yellow(text),
-                    }
-                })
-                .collect();
+            let cell_of = |(of, rows): &(Column, Vec<String>)| {
+                let text = column(rows.get(row).map_or("", String::as_str), cell);
+                match of {
+                    Column::Wait => self.paint.dim(text),
+                    Column::Work => self.paint.cyan(text),
+                    Column::Review | Column::Land => self.paint.yellow(text),
+                    Column::You => self.paint.red(text),
+                    Column::Done => self.paint.green(text),
+                }
+            };
+            let cells: String = rows.iter().map(cell_of).collect();
             lines.push(cells.trim_end().to_owned());
         }
         lines
@@ -402,23 +317,13 @@ fn fill(names: &[String], width: usize, lines_max: usize) -> Vec<String> {
     lines
 }
 
-/// Tasks that are done, and those that are or will be: what was canceled will not.
-pub fn done_of_all(world: &World) -> (usize, usize) {
-    let count = |status: Status| world.tasks.values().filter(|task| task.status() == status).count();
-    let proposed = api::story::proposed(world).len();
-    (count(Status::Done), world.tasks.len() - count(Status::Canceled) - proposed)
-}
-
-/// How many of each thing was survived, the most frequent first: for a summary's line.
-pub fn survived(story: &Story) -> String {
-    let mut survived: Vec<_> = story.survived.iter().collect();
-    survived.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    survived.iter().map(|(what, count)| format!("{count}× {what}")).collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use api::overview::{self, Beside};
+    use api::story::Story;
+    use kernel::World;
+    use kernel::event::Event;
     use sim::{self, Fault, Plan, What};
 
     /// Many moments of a fleet's life, as a simulated one has them.
@@ -432,18 +337,22 @@ mod tests {
         });
     }
 
+    fn seen(world: &World, at: i64) -> LiveView {
+        LiveView::new(&overview::of(world, &Beside::default(), at), 0)
+    }
+
     /// A frame that is rewritten in place must fit the terminal, and no line of it may wrap.
     #[test]
     fn every_frame_keeps_to_its_columns_and_lines() {
         for (width, height) in [(40, 20), (60, 24), (80, 24), (110, 50), (200, 50)] {
             let mut out = Vec::new();
             let mut screen = Screen::new(&mut out, Paint::none(), true, false, "in a project".to_owned(), 0);
-            let (mut seen, mut for_you) = (0, 0);
+            let (mut story, mut moments, mut for_you) = (Story::default(), 0, 0);
             watch(|world, at, event| {
-                screen.tell(world, at, event).unwrap();
-                seen += 1;
-                if seen % 50 == 0 {
-                    let frame = screen.frame(world, at, width, height);
+                story.lines(world, at, event).into_iter().for_each(|line| screen.line(line).unwrap());
+                moments += 1;
+                if moments % 50 == 0 {
+                    let frame = screen.frame(&seen(world, at), width, height);
                     assert!(frame.len() < height - STORY_LINES_MIN, "{width}x{height}: {frame:#?}");
                     for line in &frame {
                         assert!(columns(line) < width, "{width}x{height}: {line}");
@@ -461,8 +370,13 @@ mod tests {
         for (width, height) in [(20, 6), (10, 3), (35, 11)] {
             let mut out = Vec::new();
             let screen = Screen::new(&mut out, Paint::none(), true, false, "in a project".to_owned(), 0);
+            let mut moments = 0;
             watch(|world, at, _| {
-                let frame = screen.frame(world, at, width, height);
+                moments += 1;
+                if moments % 10 != 0 {
+                    return;
+                }
+                let frame = screen.frame(&seen(world, at), width, height);
                 assert!(!frame.is_empty() && frame.len() < height, "{width}x{height}: {frame:#?}");
                 assert!(frame[0].contains(" of "), "{frame:#?}");
                 assert!(frame.iter().all(|line| columns(line) < width), "{frame:#?}");

@@ -2,10 +2,10 @@
 //!
 //! What a key does is what a command line would do, and that is what runs: there is no second way to decide anything.
 
+use api::types::waiting::{Offered, Waiting};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use fleet::command_line::{is_left_to_say, words};
 use kernel::choice::Choice;
-use kernel::waiting::{About, Kind, Waiting};
 
 /// Letters of an answer; a longer one is for the command line.
 const ANSWER_MAX: usize = 2000;
@@ -25,12 +25,10 @@ pub enum KeyAction {
     Look,
 }
 
-/// Which of the things that wait is meant, however the list moves.
-type Name = (Kind, About);
-
 #[derive(Debug, Default)]
 pub struct Selection {
-    chosen: Option<Name>,
+    /// Which of the things that wait is meant, however the list moves.
+    chosen: Option<Waiting>,
     open: bool,
     /// The answer that is being written: which one, and its words so far.
     writing: Option<(Choice, String)>,
@@ -59,7 +57,7 @@ impl Selection {
     /// The place in the list of the one that is chosen.
     pub fn position(&self, list: &[&Waiting]) -> Option<usize> {
         let chosen = self.chosen.as_ref()?;
-        list.iter().position(|item| item.kind == chosen.0 && item.about == chosen.1)
+        list.iter().position(|item| item.is_about_the_same(chosen))
     }
 
     /// Closes what was answered elsewhere in the meantime.
@@ -110,7 +108,7 @@ impl Selection {
                 Some(KeyAction::Look)
             }
             KeyCode::Char(digit @ '1'..='9') if self.open => {
-                let option = list.get(position?)?.options.get(digit as usize - '1' as usize)?;
+                let option = &list.get(position?)?.options.get(digit as usize - '1' as usize)?.choice;
                 if words(option).into_iter().any(is_left_to_say) {
                     self.writing = Some((option.clone(), String::new()));
                     return Some(KeyAction::Look);
@@ -124,7 +122,7 @@ impl Selection {
     fn choose_at(&mut self, list: &[&Waiting], place: usize) -> Option<KeyAction> {
         let place = if place == usize::MAX { list.len().checked_sub(1)? } else { place % list.len().max(1) };
         let item = list.get(place)?;
-        self.chosen = Some((item.kind, item.about.clone()));
+        self.chosen = Some((*item).clone());
         Some(KeyAction::Look)
     }
 
@@ -144,7 +142,7 @@ impl Selection {
 
 /// The answer that shows all of it.
 fn shows(item: &Waiting) -> Option<&Choice> {
-    item.options.iter().find(|choice| {
+    item.options.iter().map(|offered| &offered.choice).find(|choice| {
         matches!(
             choice,
             Choice::ShowRequest { .. }
@@ -158,8 +156,8 @@ fn shows(item: &Waiting) -> Option<&Choice> {
 }
 
 /// The keys of something's answers, each with its command and what it does.
-pub fn keys(item: &Waiting) -> impl Iterator<Item = (usize, &Choice)> {
-    item.options.iter().take(KEYS_MAX).enumerate().map(|(at, choice)| (at + 1, choice))
+pub fn keys(item: &Waiting) -> impl Iterator<Item = (usize, &Offered)> {
+    item.options.iter().take(KEYS_MAX).enumerate().map(|(at, offered)| (at + 1, offered))
 }
 
 fn line(choice: &Choice, text: &str) -> Vec<String> {
@@ -178,12 +176,12 @@ fn line(choice: &Choice, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::waiting::Decider;
+    use kernel::waiting::{About, Decider, Kind};
     use machines::names::TaskId;
 
     fn review(id: &str) -> Waiting {
         let task = TaskId::new(id).unwrap();
-        Waiting {
+        Waiting::from(kernel::waiting::Waiting {
             kind: Kind::Review,
             about: About { task: Some(task.clone()), ..About::default() },
             since: None,
@@ -195,7 +193,7 @@ mod tests {
                 Choice::ApproveReview { task: task.clone() },
                 Choice::RequestChanges { task },
             ],
-        }
+        })
     }
 
     fn press(selection: &mut Selection, list: &[Waiting], keys: &[KeyCode]) -> Option<KeyAction> {
@@ -233,7 +231,8 @@ mod tests {
     fn a_name_that_is_left_to_say_is_asked_for_and_never_taken_as_it_stands() {
         let task = TaskId::new("t-1").unwrap();
         let mut item = review("t-1");
-        item.options = vec![Choice::ChooseAgent { task: task.clone() }, Choice::AssignTask { task }];
+        item.options =
+            vec![Choice::ChooseAgent { task: task.clone() }.into(), Choice::AssignTask { task }.into()];
         let (mut selection, list) = (Selection::default(), [item]);
         press(&mut selection, &list, &[KeyCode::Enter]);
         for (key, expected) in [

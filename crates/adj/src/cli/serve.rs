@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::hosted::{PublicAddress, StreamSettings, Switch, SwitchControl};
-use super::project::{Project, shown};
-use super::terminal::{self, Paint};
+use super::project::Project;
+use super::terminal::Paint;
+use super::text::shown;
 use super::{Context, Exit, Failure, Globals, text};
 use api::Control;
-use api::story::{Line, Story, Tone};
 use api::tokens::Who;
 use api::types::Nothing;
 use api::types::fleet::Fleet;
@@ -21,11 +21,10 @@ use api::types::token::Link;
 use base::clock;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use kernel::Event;
-use log::owner::{Handle, Owner};
+use log::owner::Owner;
 use serde::Serialize;
 use server::observe::{self, LogForm};
-use server::tcp::{self, ListenError, PublicUrl, TlsFiles, Wish};
+use server::tcp::{self, ListenError, ListenOptions, PublicUrl, TlsFiles};
 use server::webhooks::NotifierTask;
 use server::{
     self, HttpServer, Listener, MountedProject, RateLimit, Sessions, Socket, TcpTransport, Transport,
@@ -124,15 +123,15 @@ const LONG_POLL: u64 = 25;
 const CLIENT_TIMEOUT: u64 = server::CLIENT_TIMEOUT.as_secs();
 
 /// What somebody wishes of a server.
-pub struct Wished {
-    listen: Wish,
+pub struct ServeOptions {
+    listen: ListenOptions,
     long_poll: Duration,
     local_webhooks: bool,
     /// How the server tells what happens.
     pub log: LogForm,
 }
 
-impl Wished {
+impl ServeOptions {
     pub fn streams(&self) -> StreamSettings {
         StreamSettings {
             long_poll: self.long_poll,
@@ -151,7 +150,7 @@ enum Auth {
 
 impl Listen {
     /// What was wished, where it was wished at all.
-    pub fn wish(&self, serve: bool) -> Result<Option<Wished>, Failure> {
+    pub fn wish(&self, serve: bool) -> Result<Option<ServeOptions>, Failure> {
         if serve {
             return Ok(Some(self.wished()));
         }
@@ -162,9 +161,9 @@ impl Listen {
         }
     }
 
-    fn wished(&self) -> Wished {
+    pub fn wished(&self) -> ServeOptions {
         let files = self.tls_cert.clone().zip(self.tls_key.clone());
-        let listen = Wish {
+        let listen = ListenOptions {
             listen: self.listen,
             port: self.port,
             tls: files.map(|(cert, key)| TlsFiles { cert, key }),
@@ -174,7 +173,7 @@ impl Listen {
             client_timeout: Duration::from_secs(self.client_timeout),
         };
         let (long_poll, local_webhooks) = (Duration::from_secs(self.long_poll), self.local_webhooks);
-        Wished { listen, long_poll, local_webhooks, log: self.log }
+        ServeOptions { listen, long_poll, local_webhooks, log: self.log }
     }
 
     /// The same, as it would be typed; what is as it is without saying so is left out.
@@ -220,8 +219,6 @@ impl Listen {
 const DETACH: Duration = Duration::from_secs(20);
 /// How often ticket files are looked at while no fleet does it.
 const TICKETS: Duration = Duration::from_secs(2);
-/// Records that are read at once.
-const RECORDS: usize = 500;
 
 /// An address that listens and is not served yet.
 pub struct Opened {
@@ -236,7 +233,7 @@ pub struct Opened {
 
 /// Listens for all of these projects at one address.
 pub async fn open_address(
-    wished: &Wished,
+    wished: &ServeOptions,
     projects: BTreeMap<String, Arc<MountedProject>>,
     switches: &[Arc<Switch>],
 ) -> Result<Opened, Failure> {
@@ -436,10 +433,8 @@ async fn serve(
             until(stopped.clone()),
         ));
         let shown = (hosted.len() > 1).then(|| name.clone());
-        match quiet {
-            true => tokio::spawn(pass_on(name.clone(), heard)),
-            false => tokio::spawn(tell(name.clone(), shown, owner.handle(), heard, lines.clone())),
-        };
+        let printed = (!quiet).then(|| lines.clone());
+        tokio::spawn(tell(name.clone(), shown, switch.clone(), heard, printed));
         tokio::spawn(look_after_tickets(switch.clone()));
         tokio::spawn(switch.clone().keep_time());
         notifier.push(switch.tell_others(name).await);
@@ -603,57 +598,41 @@ async fn watch_over(
     Ok(())
 }
 
-/// Where no lines are printed, what no log holds is told all the same.
-async fn pass_on(project: String, mut heard: mpsc::UnboundedReceiver<String>) {
-    while let Some(text) = heard.recv().await {
-        observe::notice(Some(&project), &text);
-    }
-}
-
-/// Tells what happens in a project, line by line, as a fleet in a terminal would.
+/// Tells what happens in a project, line by line, as a fleet in a terminal would: to `lines` where they are printed, and to
+/// whoever reads the story.
 async fn tell(
     project: String,
     name: Option<String>,
-    handle: Handle,
+    switch: Arc<Switch>,
     mut heard: mpsc::UnboundedReceiver<String>,
-    lines: mpsc::UnboundedSender<String>,
+    lines: Option<mpsc::UnboundedSender<String>>,
 ) {
-    let mut head = handle.follow();
-    let mut seen = handle.world().seq;
+    let mut head = switch.handle().follow();
     let paint = Paint::new(&Globals { no_color: true, ..Globals::default() }, false);
-    let mut story = Story::default();
-    let say = |line: &Line| {
-        let line = super::story_lines::print(line, paint, usize::MAX);
-        lines.send(name.as_ref().map_or(line.clone(), |name| format!("{name}: {line}"))).is_ok()
-    };
+    let mut shown = 0;
     loop {
         tokio::select! {
             changed = head.changed() => if changed.is_err() { return },
             Some(text) = heard.recv() => {
-                story.hears(&text);
                 observe::notice(Some(&project), &text);
-                say(&Line { at: terminal::clock(clock::now()), tone: Tone::Wrong, text });
+                switch.story().hear(clock::now(), &text);
             }
         }
         loop {
-            let page = match handle.latest(seen, RECORDS) {
-                Some(page) => page,
-                None => {
-                    let reading = handle.clone();
-                    let page = tokio::task::spawn_blocking(move || reading.read(seen, RECORDS)).await;
-                    let Ok(Ok(page)) = page else { break };
-                    page
-                }
-            };
-            let world = handle.world();
-            for record in &page {
-                seen = record.seq;
-                let Ok(event) = Event::decode(&record.kind, &record.data) else { continue };
-                if !story.lines(&world, record.at, &event).iter().all(say) {
+            let telling = switch.clone();
+            let told = tokio::task::spawn_blocking(move || {
+                (telling.story().follow(telling.handle()), telling.story().after(shown, usize::MAX))
+            });
+            let Ok((more, told)) = told.await else { return };
+            for line in told {
+                shown = line.number;
+                let line = super::story_lines::print(&line.into(), paint, usize::MAX);
+                let line = name.as_ref().map_or(line.clone(), |name| format!("{name}: {line}"));
+                if lines.as_ref().is_some_and(|lines| lines.send(line).is_err()) {
                     return;
                 }
             }
-            if page.len() < RECORDS {
+            if !more.unwrap_or(false) {
                 break;
             }
         }

@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 
-use super::project::{Project, shown};
+use super::project::Project;
+use super::text::shown;
 use super::{Cli, Context, Exit, Failure, Globals, text};
 use clap::{Args, CommandFactory, Subcommand};
 use serde::Serialize;

@@ -49,7 +49,7 @@ pub struct Listed {
 /// A worker in a list: an agent is told little of those that are not its own.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub enum Line {
+pub enum StateLine {
     Whole(Box<Listed>),
     Line(WorkerLine),
 }
@@ -70,7 +70,7 @@ pub fn document(workers: Vec<Worker>, tree: impl Fn(&str) -> PathBuf) -> Documen
 }
 
 /// What `adj ps --json` prints.
-pub fn listed(workers: &[Worker]) -> Vec<Line> {
+pub fn listed(workers: &[Worker]) -> Vec<StateLine> {
     workers.iter().map(line).collect()
 }
 
@@ -92,10 +92,10 @@ fn agent(line: WorkerLine, whole: Option<&WorkerWhole>) -> Agent {
     }
 }
 
-fn line(Worker { line, whole }: &Worker) -> Line {
-    let Some(whole) = whole else { return Line::Line(line.clone()) };
+fn line(Worker { line, whole }: &Worker) -> StateLine {
+    let Some(whole) = whole else { return StateLine::Line(line.clone()) };
     let known = whole.clone();
-    Line::Whole(Box::new(Listed {
+    StateLine::Whole(Box::new(Listed {
         agent: agent(line.clone(), Some(whole)),
         unpriced_steps: known.unpriced_steps,
         estimated_steps: known.estimated_steps,

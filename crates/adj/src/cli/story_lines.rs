@@ -1,6 +1,6 @@
 //! Lines of the story of a fleet, as a terminal shows them.
 
-use super::terminal::{Colour, Paint, columns, wrap};
+use super::terminal::{self, Colour, Paint, columns, wrap};
 use super::text::visible;
 use api::story::{Line, Tone};
 
@@ -36,7 +36,7 @@ pub fn print(line: &Line, paint: Paint, width: usize) -> String {
     let lines: Vec<String> = lines.iter().map(painted).collect();
     let mark = paint.as_meant(colour(line.tone), line.tone.mark());
     let between = format!("\n{:INDENT$}", "");
-    format!("{} {mark} {}", paint.dim(&line.at), lines.join(&between))
+    format!("{} {mark} {}", paint.dim(terminal::clock(line.at)), lines.join(&between))
 }
 
 /// A line in pieces that each fit, with every character of it.

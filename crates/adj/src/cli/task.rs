@@ -8,8 +8,8 @@ use super::{Context, Exit, Failure};
 use api::Method;
 use api::types::Nothing;
 use api::types::task::{
-    self as types, ApprovalRecord, ListQuery, Moved, NewComment, NewDependency, NewPlan, Task, TaskLine,
-    TaskWhole,
+    self as types, ApprovalRecord, ListQuery, Moved, NewComment, NewDependency, NewPlan, Statuses, Task,
+    TaskLine, TaskWhole,
 };
 use clap::{Args, Subcommand};
 use kernel::words::CommentKind;
@@ -341,13 +341,13 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             moved_to(&project, &id, &body, key.as_deref(), context)
         }
         Command::Assign { id, agents, once } => {
-            let to = Some(Status::Assigned.name().to_owned());
+            let to = Some(Status::Assigned);
             let body = types::Move { to, assignee_ids: Some(agents), ..types::Move::default() };
             moved_to(&project, &id, &body, once.key.as_deref(), context)
         }
         Command::Cancel { id, decision, once } => {
             let id = named::task(&project, &id)?.line.id;
-            let to = Some(Status::Canceled.name().to_owned());
+            let to = Some(Status::Canceled);
             let body = types::Move { to, decision, ..types::Move::default() };
             let globals = context.globals.clone();
             moved_to(&project, &id, &body, once.key.as_deref(), context)?;
@@ -503,7 +503,7 @@ fn add(project: &Project, add: Add, context: Context) -> Result<(), Failure> {
         title,
         body: body.map(or_stdin).transpose()?.unwrap_or_default(),
         id,
-        task_type,
+        task_type: task_type.as_deref().and_then(TaskType::read),
         priority,
         reopens,
         try_of: None,
@@ -557,7 +557,7 @@ fn move_body(moved: Move) -> Result<types::Move, Failure> {
     };
     let some = |list: Vec<String>| (!list.is_empty()).then_some(list);
     Ok(types::Move {
-        to: Some(moved.status),
+        to: Some(status(&moved.status)?),
         assignee_ids: some(moved.assignee).or(body.assignee_ids),
         work_plan: some(moved.plan)
             .map(|bullets| NewPlan { bullets, ..NewPlan::default() })
@@ -591,12 +591,21 @@ fn or_stdin(text: String) -> Result<String, Failure> {
     Ok(text)
 }
 
+fn status(name: &str) -> Result<Status, Failure> {
+    Status::read(name).ok_or_else(|| {
+        Failure::new(Exit::Usage, format!("there is no status `{}`", name.escape_debug()))
+            .hint(format!("use {}", api::types::one_of::<Status>()))
+    })
+}
+
 fn ls(project: &Project, list: &List, context: Context) -> Result<(), Failure> {
-    let open = Status::ALL.iter().filter(|status| !status.is_final());
-    let open: Vec<_> = open.map(|status| status.name()).collect();
-    let statuses = if list.status.is_empty() { open.join(",") } else { list.status.join(",") };
+    let open = Status::ALL.iter().copied().filter(|status| !status.is_final());
+    let statuses = match list.status.is_empty() {
+        true => open.collect(),
+        false => list.status.iter().map(|name| status(name)).collect::<Result<_, _>>()?,
+    };
     let query = ListQuery {
-        status: (!list.all || !list.status.is_empty()).then_some(statuses),
+        status: (!list.all || !list.status.is_empty()).then_some(Statuses(statuses)),
         assignee: list.assignee.clone(),
         ..ListQuery::default()
     };

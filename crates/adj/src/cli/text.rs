@@ -6,9 +6,7 @@ use api::types::cost::Spend as Spent;
 use api::types::worker::WorkerWhole;
 use api::usd;
 pub use base::visible::{visible, visible_code};
-use kernel::World;
-use kernel::budget::{Unpriced, unpriced};
-use kernel::world::Spend;
+use kernel::budget::Unpriced;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
@@ -155,6 +153,11 @@ pub fn age(time: &str) -> String {
     }
 }
 
+/// A path, for people.
+pub fn shown(path: &std::path::Path) -> String {
+    visible(&path.display().to_string())
+}
+
 /// How many seconds a time of the API is away; what is past is less than nothing.
 pub fn seconds_until(time: &str) -> Option<i64> {
     let then = time.parse::<jiff::Timestamp>().ok()?;
@@ -186,10 +189,6 @@ pub struct Sum {
 }
 
 impl Money {
-    pub fn of_spend(world: &World, spend: &Spend) -> Money {
-        Money { cost: spend.cost, unpriced: unpriced(world, &spend.unknown) }
-    }
-
     /// As tasks, runs and sums have it.
     pub fn of(spent: &Spent) -> Money {
         let Spent { usd, unpriced_steps, estimated_steps, estimated_usd, set_aside_usd, .. } = spent;

@@ -10,7 +10,7 @@ use api::types::channel::{self, Channel, HeldTurn, TurnAction, TurnWord};
 use api::types::fleet::{self, Fleet, Stopping};
 use api::types::host::Trash;
 use api::types::run::Run;
-use api::types::task::{ListQuery, Task, TaskLine};
+use api::types::task::{ListQuery, Statuses, Task, TaskLine};
 use api::types::worker::{self as types, Acted, Cleaned, Worker};
 use clap::Args;
 use machines::Wire;
@@ -165,7 +165,7 @@ pub fn retry(command: &Retry, context: Context) -> Result<(), Failure> {
 /// The tasks that failed, and those whose run waits for a service.
 fn failed(project: &Project) -> Result<Vec<String>, Failure> {
     let mut ids = Vec::new();
-    let blocked = ListQuery { status: Some(Status::Blocked.name().to_owned()), ..ListQuery::default() };
+    let blocked = ListQuery { status: Some(Statuses(vec![Status::Blocked])), ..ListQuery::default() };
     for line in project.get_all::<TaskLine>("/tasks", &blocked)? {
         let task: Task = project.get(&format!("/tasks/{}", line.id))?;
         let reason = task.whole.and_then(|whole| whole.block_reason);
@@ -190,11 +190,7 @@ fn retry_seats(project: &Project) -> Result<Vec<String>, Failure> {
     for channel in channels {
         let waits = |turn: &HeldTurn| turn.wait_reason == Some(WaitReason::Service);
         let Some(turn) = channel.turn.filter(waits) else { continue };
-        let word = TurnWord {
-            agent: Some(turn.agent.clone()),
-            action: TurnAction::Resume.to_string(),
-            ..TurnWord::default()
-        };
+        let word = TurnWord { agent: Some(turn.agent.clone()), ..TurnWord::of(TurnAction::Resume) };
         let after: Channel = project.post(&format!("/channels/{}/turn", channel.name), &word)?;
         let state = after.turn.map_or_else(|| "turn over".to_owned(), |turn| format!("turn.{}", turn.state));
         tried.push(format!("{} in {}  {state}", visible(&turn.agent), visible(&channel.name)));
@@ -292,7 +288,7 @@ pub fn clean(command: &Clean, context: Context) -> Result<(), Failure> {
         let tree = worker.and_then(|worker| worker.line.worktree.as_ref()).filter(|_| !runs);
         match tree.map(|tree| project.tree(tree)).filter(|tree| tree.exists()) {
             Some(tree) => {
-                let tree = super::project::shown(&tree);
+                let tree = super::text::shown(&tree);
                 writeln!(context.out, "{name}  removed; its tree stays for now: {tree}")?;
             }
             None => writeln!(context.out, "{name}  removed")?,
@@ -321,7 +317,7 @@ fn clean_trash(command: &Clean, project: &Project, context: Context) -> Result<(
         return Ok(writeln!(context.out, "{}", text::json(&trash))?);
     }
     let trees = format!("{} {}", trash.trees, if trash.trees == 1 { "tree" } else { "trees" });
-    let (size, folder) = (base::visible::size(trash.bytes), super::project::shown(&trash.folder));
+    let (size, folder) = (base::visible::size(trash.bytes), super::text::shown(&trash.folder));
     let what = if command.dry_run { "in the trash" } else { "deleted from the trash" };
     Ok(writeln!(context.out, "{trees}, {size} {what}: {folder}")?)
 }

@@ -234,7 +234,7 @@ fn an_outage_says_when_the_limit_is_reset() {
     let Ended::Outage { service_error, resets_at: Some(at), .. } = &driven.ended else {
         panic!("{:?}", driven.ended)
     };
-    assert_eq!(service_error, "the scripted service is away (status 429)");
+    assert_eq!(service_error, "the scripted service is unavailable (status 429)");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
     assert!((now..now + 61_000).contains(at));
 }

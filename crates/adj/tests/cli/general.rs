@@ -106,6 +106,23 @@ fn adj_and_each_of_its_commands_have_a_manual_page() {
         (ran.code, ran.stderr.as_str()),
         (4, "error: there is no command `machine stp`\nhint: `adj --help` lists the commands\n")
     );
+    let folder = std::env::temp_dir().join(format!("adj-man-{}", std::process::id()));
+    let written = adj(&format!("man --all {}", folder.display()));
+    let pages = std::fs::read_dir(&folder).expect("a folder").count();
+    assert_eq!(
+        (written.code, written.stdout),
+        (0, format!("{pages} pages written to {}\n", folder.display()))
+    );
+    // Every page that the first one refers to is there.
+    let first = std::fs::read_to_string(folder.join("adj.1")).expect("the first page");
+    let named = |line: &str| Some(line.trim().strip_suffix("(1)")?.replace("\\-", "-"));
+    let named: Vec<String> = first.lines().filter_map(named).collect();
+    assert!(named.len() > 50, "{named:?}");
+    for page in named {
+        assert!(folder.join(format!("{page}.1")).exists(), "{page}");
+    }
+    assert!(folder.join("adj-machine-step.1").exists());
+    std::fs::remove_dir_all(&folder).expect("a folder of ours");
 }
 
 /// `adj … | head -1`: the reader has enough, and that is no error.

@@ -277,7 +277,7 @@ fn what_is_exported_is_imported_with_the_same_hashes() {
         "line 1: it is not the first line",
     );
     let newer = damaged(&|lines| lines[0] = lines[0].replace("\"version\":1", "\"version\":2"));
-    fresh.fails(&["import", &newer], 2, "the file is of format 2, and this version reads up to 1");
+    fresh.fails(&["import", &newer], 2, "the file has format 2, and this version reads formats up to 1");
     fresh.fails(&["import", "nowhere.jsonl"], 4, "there is no file `nowhere.jsonl`");
     assert_eq!(ids(&fresh), Vec::<String>::new());
     assert_eq!(fresh.ok(&["import", path, "-q"]), "");

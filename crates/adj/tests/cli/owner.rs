@@ -289,6 +289,7 @@ const NOT_BESIDE_AN_OWNER: &[&str] =
 /// What works on the project's files themselves: a server says where these are.
 const NOT_FROM_AWAY: &[&str] = &["shell"];
 
+/// Slow: it runs every command alone, beside an owner and over https, in text and in JSON.
 #[test]
 fn every_command_is_answered_alike_by_an_owner_a_server_and_without_one() {
     let listed = super::adj("internal commands").stdout;

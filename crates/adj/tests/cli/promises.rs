@@ -14,7 +14,7 @@ const NONE: &[&str] = &[];
 
 const NOTHING_LOST: &[Promise] = &[
     (
-        "Every command that was acknowledged is in the log, whatever is killed",
+        "Every acknowledged command is in the log, whatever is killed",
         &[
             "a_process_killed_anywhere_loses_nothing_it_acknowledged",
             "a_task_that_was_printed_is_there_after_a_kill_anywhere",
@@ -29,7 +29,7 @@ const NOTHING_LOST: &[Promise] = &[
         &["a_backup_of_a_running_project_is_restored_into_a_fresh_clone_and_goes_on"],
     ),
     (
-        "A server stops within a second whoever reads, and tells its readers to come back",
+        "A server stops within a second, and its readers get an answer that tells them to reconnect",
         &[
             "a_server_stops_within_a_second_whoever_reads_and_answers_those_who_wait",
             "a_stop_waits_for_no_request_that_a_git_takes_long_to_answer",
@@ -43,7 +43,7 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "The token of an earlier reply of the architect answers nothing",
+        "The token of an earlier reply of the architect is refused",
         &["the_token_of_an_earlier_reply_of_the_architect_answers_nothing"],
     ),
     (
@@ -67,7 +67,7 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "What an agent printed before the fault is kept",
+        "The output of an agent before a fault is kept",
         &["output_survives_its_servers", "any_bytes_are_kept_as_they_are"],
     ),
     (
@@ -78,7 +78,7 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "The server is killed around any effect",
+        "A fleet that is killed before or after any effect finishes as if nothing had happened",
         &[
             "a_fleet_that_is_killed_around_any_effect_ends_as_if_nothing_had_happened",
             "a_fleet_with_worktrees_that_is_killed_ends_as_if_nothing_had_happened",
@@ -86,18 +86,18 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "An agent or its keeper is killed",
+        "A killed agent or keeper costs one step and no work",
         &[
             "a_killed_keeper_and_a_killed_agent_cost_a_step_and_no_work",
             "a_keeper_that_is_killed_leaves_nothing_that_cannot_be_found",
         ],
     ),
     (
-        "A test run is killed, hangs or forks",
+        "Tests that are killed, hang or fork leave no process, and the agent gets the reason",
         &["tests_that_hang_fork_or_are_killed_leave_nothing_and_are_told_to_the_agent"],
     ),
     (
-        "A git of ours is killed at any rename or unlink",
+        "A git that is killed at any rename or unlink leaves no lock and no half-moved checkout",
         &[
             "a_git_that_is_killed_at_any_rename_or_unlink_leaves_no_lock_and_no_half_moved_checkout",
             "a_git_that_is_killed_while_it_brings_objects_begins_again",
@@ -107,14 +107,14 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "An agent hangs, exits without a word, leaves a daemon",
+        "Agents that hang, exit silently or leave a daemon are ended, and leave no process",
         &[
             "agents_that_hang_quit_crash_or_leave_daemons_end_done_and_leave_nothing_running",
             "a_daemon_is_ended_with_its_program",
         ],
     ),
     (
-        "The disk is full",
+        "A full disk is reported and loses nothing; work continues when there is space",
         &[
             "a_full_disk_is_said_loses_nothing_and_is_over_when_there_is_room",
             "a_fleet_that_meets_a_full_disk_again_and_again_stays_up_and_lands_everything",
@@ -125,9 +125,9 @@ const NOTHING_LOST: &[Promise] = &[
             "what_is_deleted_while_agents_run_is_free_at_once",
         ],
     ),
-    ("A sync fails", &["a_failed_sync_is_not_acknowledged_and_the_file_is_opened_anew"]),
+    ("A failed sync is not acknowledged", &["a_failed_sync_is_not_acknowledged_and_the_file_is_opened_anew"]),
     (
-        "The power is cut",
+        "A power cut at any moment loses nothing that was acknowledged",
         &[
             "a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged",
             "a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recorded",
@@ -139,7 +139,7 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "Bytes of our files are flipped, cut off or overwritten",
+        "Flipped, truncated or overwritten bytes are never read as valid data",
         &[
             "a_flipped_byte_in_the_database_is_never_read_as_if_it_were_right",
             "a_write_ahead_log_that_was_cut_short_loses_nothing_in_silence",
@@ -147,16 +147,19 @@ const NOTHING_LOST: &[Promise] = &[
             "a_damaged_log_is_never_taken_for_an_empty_one",
         ],
     ),
-    ("`land.git` is removed", &["a_land_git_that_is_removed_in_the_middle_of_a_run_is_made_again"]),
     (
-        "The clock jumps",
+        "If `land.git` is removed, it is created again",
+        &["a_land_git_that_is_removed_in_the_middle_of_a_run_is_made_again"],
+    ),
+    (
+        "A changed clock delays nothing and ends nothing early",
         &[
             "a_clock_that_is_set_while_a_worker_waits_delays_nothing",
             "a_clock_that_is_set_forward_ends_nothing_early",
         ],
     ),
     (
-        "Locks are left behind, with and without a living holder",
+        "Locks that no process holds are removed; locks of the user are waited for",
         &[
             "locks_that_nobody_holds_are_removed_and_others_are_not",
             "the_index_locked_by_the_user_is_waited_for_and_never_unlocked",
@@ -164,21 +167,21 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "A tree is deleted, corrupted or switched by hand",
+        "A tree that is deleted, corrupted or switched manually is created again, and no work is lost",
         &[
             "a_tree_that_is_deleted_or_switched_by_hand_is_made_again",
             "agents_that_ruin_their_own_git_directory_lose_no_work",
         ],
     ),
     (
-        "Two servers on one project; a first one that wakes up again",
+        "A second server on one project is refused, and a first one that wakes up again cannot write",
         &[
             "a_second_fleet_is_refused_and_once_gives_each_worker_one_step",
             "an_owner_whose_lock_was_deleted_cannot_write_over_its_successor",
         ],
     ),
     (
-        "A model's service is away, whole, partly, or now and then",
+        "If a model's service is unavailable, agents wait without an error, and one of them alone retries",
         &[
             "a_service_that_is_away_is_waited_for_and_costs_no_error",
             "an_outage_that_goes_on_is_told_once_and_tried_by_one_run",
@@ -189,7 +192,7 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "A decision of the architect counts for the request that it was shown, and for no other",
+        "A decision of the architect counts only for the request that it was shown",
         &[
             "what_a_reply_says_after_its_decision_decides_no_other_review",
             "the_last_words_of_a_review_are_no_answer_to_a_question",
@@ -200,12 +203,12 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "The same command twice",
+        "The same command sent twice is executed once",
         &["a_key_answers_twice_what_was_done_once", "input_is_journaled_and_the_same_id_is_passed_on_once"],
     ),
-    ("A reader that is slow", &["a_slow_reader_holds_up_nobody"]),
+    ("A slow reader delays nobody", &["a_slow_reader_holds_up_nobody"]),
     (
-        "Output of any kind: without newlines, invalid UTF-8, escapes, much of it",
+        "Output of any kind (without newlines, invalid UTF-8, escapes, very long) does no harm",
         &[
             "output_of_any_kind_is_survived_and_shown_harmless",
             "a_line_of_a_hundred_megabytes_flows_through_a_small_keeper",
@@ -213,7 +216,7 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "An agent commits to main, deletes branches, rewrites refs, runs gc",
+        "An agent that commits to main, deletes branches, rewrites refs or runs gc loses no work and moves no other branch",
         &[
             "an_agent_in_a_worktree_moves_its_own_branch_and_no_other",
             "an_agents_clone_has_no_way_to_the_users_repository",
@@ -223,7 +226,7 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "The user takes history off main, or moves main during a landing",
+        "If the user removes commits from main, they do not come back; if main moves during a merge, the merge is tested again",
         &[
             "a_commit_that_the_user_takes_off_main_does_not_come_back_by_a_landing",
             "a_commit_that_was_taken_off_main_stays_off_it_without_land_git_too",
@@ -234,25 +237,25 @@ const NOTHING_LOST: &[Promise] = &[
         ],
     ),
     (
-        "Red and conflicting work beside good work",
+        "Failing and conflicting work goes back to its agent, and does not stop other work",
         &["conflicts_and_red_merges_go_back_to_work_until_the_rounds_are_used_up"],
     ),
     (
-        "The machine sleeps: questions, suspensions, heartbeats, leases and steps keep their time",
+        "Time asleep ends no question, suspension, heartbeat, lease or step",
         &[
             "time_asleep_ends_no_question_in_a_running_fleet_or_after_a_restart",
             "time_asleep_ends_no_suspension_no_heartbeat_no_lease_and_no_step",
         ],
     ),
     (
-        "An upgrade is killed half way; an older program on a newer log",
+        "An upgrade that is killed is done again; an older program does not touch a newer log",
         &[
             "a_failed_upgrade_leaves_the_file_as_it_was_and_is_redone",
             "a_log_of_a_newer_version_is_left_alone",
         ],
     ),
     (
-        "A one-shot command is killed anywhere, `adj import` too",
+        "A single command, `adj import` included, can be killed anywhere, and the log still opens",
         &[
             "an_import_that_was_killed_anywhere_leaves_a_log_that_opens",
             "a_log_whose_making_was_killed_can_be_read_at_once",
@@ -265,13 +268,10 @@ const NOTHING_LOST: &[Promise] = &[
             "a_fleet_that_is_killed_around_any_effect_ends_as_if_nothing_had_happened",
         ],
     ),
-    ("A runner on another machine is cut off and back: there are no such runners yet", NONE),
+    ("A runner on another machine loses its connection: such runners do not exist yet", NONE),
+    ("A reader reconnects after its records were deleted: the log deletes no records yet", NONE),
     (
-        "A reader reconnects from before retention: the log keeps everything, so there is no such moment yet",
-        NONE,
-    ),
-    (
-        "Trees are set up by what `adj init` wrote, so that the tests that pass in them are run on the tree",
+        "`adj init` writes settings with which the tests of a fresh tree pass",
         &[
             "trees_of_every_ecosystem_are_set_up_by_init_so_that_their_tests_pass",
             "a_repository_lands_a_change_with_what_init_wrote",
@@ -293,7 +293,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "The settings limit an agent that Adjutant does not start, whatever it asks for",
+        "The settings also limit agents that Adjutant does not start",
         &[
             "a_server_applies_the_settings_when_they_change_and_shows_what_waits",
             "an_agent_outside_has_one_run_at_a_time_and_speaks_for_no_other",
@@ -304,11 +304,11 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "An idempotency key is its caller's own, and a replay is the first response, also after a kill",
+        "An idempotency key belongs to its caller, and a repeated request gets the first response, also after a kill",
         &["a_key_is_its_callers_own_and_a_replay_is_the_first_response"],
     ),
     (
-        "Nothing is read or written without a token",
+        "Every request needs a token",
         &[
             "nobody_is_answered_without_a_token",
             "every_route_is_closed_to_strangers_and_takes_no_nonsense",
@@ -316,11 +316,11 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "Every route is open to whom its row says, and to nobody else",
+        "Every route is open only to the roles in its row",
         &["every_route_is_open_to_whom_its_row_says_and_to_nobody_else"],
     ),
     (
-        "Host and origin of web pages are checked, and a change by a cookie comes from our own page",
+        "The server checks host and origin, and accepts a change with a cookie only from its own page",
         &[
             "only_our_own_name_and_page_are_answered_and_never_without_a_token",
             "a_browser_comes_in_by_a_link_that_works_once",
@@ -328,14 +328,14 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "A browser's session is worth nothing at another port: its cookie alone is refused everywhere",
+        "A browser's cookie alone is refused, so a program at another port cannot use the session",
         &[
             "a_browser_that_opens_an_agents_page_gives_it_nothing_that_lets_it_in",
             "a_cookie_without_the_page_key_of_its_session_lets_nobody_in_and_ends_nothing",
         ],
     ),
     (
-        "A client sends its token only to a server that has proven to know it, at the address that the client has dialled",
+        "A client sends its token only to a server that has proven that it knows the token, for the address in use",
         &[
             "a_program_at_the_servers_port_is_named_and_is_sent_no_token",
             "a_program_that_passes_the_question_on_to_the_real_server_is_sent_no_token",
@@ -344,34 +344,34 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "A project that cannot be opened keeps no other from being served",
+        "If one project cannot be opened, the others are served",
         &[
             "a_project_that_is_not_there_keeps_no_other_from_being_served",
             "several_projects_are_served_each_under_its_name_and_one_that_is_broken_keeps_nobody_out",
         ],
     ),
     (
-        "A token or session that is revoked ends its event streams, long polls and waits within a second",
+        "Revoking a token or session ends its event streams, long polls and waits within a second",
         &["a_token_that_is_revoked_ends_what_is_read_and_waited_for_with_it"],
     ),
-    ("A link of a revoked token lets nobody in", &["a_link_of_a_revoked_token_lets_nobody_in"]),
+    ("The link of a revoked token is refused", &["a_link_of_a_revoked_token_lets_nobody_in"]),
     (
-        "Two hundred clients that read nothing cost a server 64 MB at most, whatever they asked for",
+        "Two hundred clients that read nothing cost a server at most 64 MB",
         &["two_hundred_readers_that_take_nothing_cost_little_memory_whatever_they_read"],
     ),
     (
-        "A server listens beyond this machine only behind TLS or a proxy",
+        "A server listens beyond this machine only with TLS or behind a proxy",
         &["a_server_listens_beyond_this_machine_only_behind_tls_or_a_proxy"],
     ),
     (
-        "A token for reading changes nothing, and a revoked one reads nothing",
+        "A reader's token cannot change anything, and a revoked one cannot read",
         &[
             "a_token_for_reading_changes_nothing_and_a_revoked_one_reads_nothing",
             "a_token_for_reading_reads_everything_and_changes_nothing",
         ],
     ),
     (
-        "Tokens are the user's alone, in no log, transcript or argument",
+        "Only the user can read tokens; no log, transcript or argument contains one",
         &[
             "folder_socket_and_token_are_the_users_alone",
             "a_token_that_an_agent_prints_or_sends_is_kept_nowhere",
@@ -380,11 +380,11 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "Names and ids are of one strict alphabet, and no name reaches git as an option",
+        "Names and ids have one strict alphabet, and no name reaches git as an option",
         &["hostile_names_are_refused_or_harmless", "names_that_could_be_options_or_paths_reach_no_git"],
     ),
     (
-        "Bodies that are too large or too deep are refused, and the next request is fine",
+        "Bodies that are too large or too deep are refused, and the next request is answered",
         &[
             "what_is_not_a_small_json_document_is_refused_and_the_next_request_is_fine",
             "nonsense_is_refused_by_every_route_and_the_next_request_is_fine",
@@ -392,7 +392,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "Connections that are held open hold up nobody",
+        "Idle connections block nobody",
         &[
             "an_agent_that_holds_every_connection_holds_up_nobody_else",
             "a_connection_without_a_request_is_closed_after_a_few_seconds",
@@ -401,7 +401,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "No hook, filter, driver or alias of a repository is run by us",
+        "Adjutant runs no hook, filter, driver or alias of a repository",
         &[
             "no_hook_filter_or_driver_is_run_by_us_in_a_whole_life",
             "nothing_that_an_agent_plants_is_ever_run",
@@ -409,7 +409,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "A repository's own agent settings are not taken up until they are trusted",
+        "Agent settings in a repository are not used until they are trusted",
         &[
             "what_a_repository_holds_for_claude_is_not_taken_up",
             "it_is_started_so_that_it_asks_and_takes_up_nothing_of_the_repository",
@@ -427,7 +427,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "Tests see the tree under test, and nothing of the person's checkout but what is linked or declared",
+        "Tests see the tree under test, and only linked or declared files of the user's checkout",
         &[
             "tests_see_nothing_of_the_checkout_but_what_is_linked_or_declared",
             "a_linked_environment_that_leads_back_into_the_checkout_is_refused_before_an_agent_starts",
@@ -435,7 +435,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "If main is red, the fleet stops, and no agent is blamed for it",
+        "If main fails its tests, the fleet stops, and no agent is asked to fix it",
         &[
             "no_agent_starts_while_main_fails_and_a_running_fleet_notices_the_fix",
             "a_main_that_turned_red_unseen_stops_the_fleet_and_is_no_agents_fault",
@@ -450,7 +450,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "An agent gets none of the person's files by a list that an agent wrote",
+        "A list of files that an agent wrote copies none of the user's files",
         &[
             "what_trees_get_is_read_from_content_that_a_person_trusted",
             "content_of_an_agents_branch_holds_only_once_it_is_trusted",
@@ -464,11 +464,11 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "Other processes are out of sight",
+        "Other processes are not visible",
         &["an_agent_sees_and_signals_none_but_its_own_processes", "nobody_outside_can_be_signalled"],
     ),
     (
-        "A system that cannot hold it says so, and `strict` refuses",
+        "Restrictions that a system cannot enforce are reported, and `strict` refuses to start",
         &[
             "a_system_without_namespaces_is_said_with_what_is_not_held",
             "strict_starts_nothing_that_it_cannot_hold",
@@ -476,13 +476,16 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "Agents and tests listen at the ports of their own block, and not at the server's",
+        "Agents and tests listen only at the ports of their own block, not at the server's",
         &[
             "agents_and_tests_listen_at_their_own_ports_and_not_at_the_servers",
             "a_program_listens_at_its_own_ports_and_where_the_system_lets_it_choose",
         ],
     ),
-    ("Root's agents have no capability over the machine", &["root_keeps_only_what_work_on_files_takes"]),
+    (
+        "Agents that run as root have no capability over the machine",
+        &["root_keeps_only_what_work_on_files_takes"],
+    ),
     (
         "Key files that the documentation names are hidden from agents and tests",
         &[
@@ -490,9 +493,9 @@ const NOBODY_GETS_IN: &[Promise] = &[
             "every_file_of_ours_that_the_documentation_names_outside_of_a_project_is_hidden",
         ],
     ),
-    ("A link into a git directory is read by nobody", &["a_link_into_a_git_directory_is_read_by_nobody"]),
+    ("Links into a git directory are not followed", &["a_link_into_a_git_directory_is_read_by_nobody"]),
     (
-        "Commands that only look evaluate nothing",
+        "Commands that count as reading evaluate nothing",
         &[
             "what_could_change_or_run_something_is_not_reading",
             "no_line_is_too_odd_and_none_that_reads_is_evaluated",
@@ -505,9 +508,12 @@ const NOBODY_GETS_IN: &[Promise] = &[
             "the_environment_is_exactly_what_was_said",
         ],
     ),
-    ("What agents write is shown as text", &["output_of_any_kind_is_survived_and_shown_harmless"]),
     (
-        "A role is bound to its token, and an agent decides nothing",
+        "Texts of agents are printed without control characters",
+        &["output_of_any_kind_is_survived_and_shown_harmless"],
+    ),
+    (
+        "A role is bound to its token, and an agent makes no decisions of a person",
         &[
             "an_agent_with_its_own_token_decides_nothing",
             "an_agent_works_with_its_token_and_decides_nothing_with_an_owner_or_without",
@@ -518,28 +524,28 @@ const NOBODY_GETS_IN: &[Promise] = &[
         &["a_token_of_a_run_acts_for_that_run_and_its_task_and_one_of_a_turn_in_its_channel"],
     ),
     (
-        "An agent reads its own task, and not what others do",
+        "An agent reads its own task, and not the work of others",
         &[
             "an_agent_reads_its_own_task_and_not_what_others_do",
             "a_sandboxed_agent_cannot_write_outside_its_tree_nor_read_tokens_or_another_tree",
         ],
     ),
     (
-        "Tasks that agents add wait for a person, and end",
+        "Tasks that agents add wait for a person, and their number is limited",
         &[
             "tasks_that_an_agent_adds_wait_for_a_person_and_are_no_more_than_the_settings_allow",
             "a_chain_of_tasks_that_the_policy_accepts_ends",
         ],
     ),
     (
-        "What a person allows is what runs, once",
+        "The call that a person approves is the call that runs, once",
         &[
             "a_call_is_shown_whole_before_a_person_allows_it",
             "a_call_that_is_too_long_to_be_shown_is_refused",
         ],
     ),
     (
-        "Processes and memory have limits, and others keep their pace",
+        "Processes and memory have limits, and other agents continue",
         &[
             "an_agent_that_takes_too_much_is_blocked_with_the_limit_while_others_land",
             "tests_of_main_that_take_too_much_are_red_with_the_limit",
@@ -556,7 +562,7 @@ const NOBODY_GETS_IN: &[Promise] = &[
         ],
     ),
     (
-        "An edited log is named with its first bad record, and so is what others made in the database",
+        "Changes to the log by other programs are reported with the first bad record",
         &[
             "verify_says_what_it_looked_at_and_names_the_first_record_that_was_edited",
             "what_somebody_else_made_in_the_database_is_named_and_a_trigger_stops_every_write",
@@ -691,13 +697,16 @@ fn tests() -> BTreeMap<String, String> {
 fn page() -> String {
     let tests = tests();
     let mut page = "<!-- Written by `ADJ_WRITE_DOCS=1 cargo test --workspace --test cli promises`. -->\n# Promises\n\n\
-        What holds under faults and against attackers, and the tests that would notice if it did not. Each runs in `make test`; \
+        What Adjutant guarantees under faults and attacks, and the tests that check it. `make test` runs all of them; \
         `make cuts` cuts the power at every moment of a run instead of some.\n"
         .to_owned();
-    let sections =
-        [("Nothing lost", NOTHING_LOST), ("Nobody gets in", NOBODY_GETS_IN), ("Rules hold", RULES_HOLD)];
+    let sections = [
+        ("No work is lost", NOTHING_LOST),
+        ("Access is restricted", NOBODY_GETS_IN),
+        ("The rules hold", RULES_HOLD),
+    ];
     for (title, promises) in sections {
-        page.push_str(&format!("\n## {title}\n\n| promise | driven by |\n| --- | --- |\n"));
+        page.push_str(&format!("\n## {title}\n\n| promise | tests |\n| --- | --- |\n"));
         for (promise, driven_by) in promises {
             let named: Vec<String> = driven_by
                 .iter()

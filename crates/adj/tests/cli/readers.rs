@@ -45,6 +45,7 @@ fn status(stream: &mut TcpStream) -> u16 {
 const JSON: &str = "application/json";
 const SSE: &str = "text/event-stream";
 
+/// Slow: two hundred read each of eleven kinds of answer, each from a server of its own.
 #[test]
 fn two_hundred_readers_that_take_nothing_cost_little_memory_whatever_they_read() {
     let here = Repository::new();

@@ -1,10 +1,11 @@
-//! `claude`: Claude Code without a screen, one process a step, both directions on pipes.
+//! `claude`: Claude Code without a screen, one process per step, both directions on pipes.
 //!
-//! Invariants: every tool call is asked for before it runs, by a hook that blocks where it fails; the prompt is sent only
-//! after the program has said that the hook is in place; no setting, hook or server out of the repository or out of
-//! the task's own directory is taken up. `docs/agents.md` has the reasons.
+//! Invariants: the program asks before every tool call, by a hook that blocks if it fails; the prompt is sent only
+//! after the program has confirmed the hook; no setting, hook or server of the repository or of
+//! the task's own directory is loaded. `docs/agents.md` has the reasons.
 
 mod reader;
+#[cfg(debug_assertions)]
 pub mod replay;
 mod wire;
 
@@ -161,6 +162,10 @@ impl Adapter for Claude {
         Some("claude")
     }
 
+    fn home(&self) -> &'static [&'static str] {
+        &["~/.claude/.credentials.json", "~/.claude.json", "~/.claude/projects", "~/.claude/history.jsonl"]
+    }
+
     fn has_tools(&self) -> bool {
         true
     }
@@ -184,7 +189,7 @@ impl Login for Claude {
         let passed: Vec<&str> =
             KEYS.into_iter().filter(|key| passed.iter().any(|name| name == key)).collect();
         match (passed.first(), passed.iter().find(|key| is_set(key))) {
-            (_, Some(set)) => format!("{set} is set, and what it holds is not accepted"),
+            (_, Some(set)) => format!("{set} is set, but its value is not accepted"),
             (Some(unset), None) => format!(
                 "`agents.{agent}.env` passes {unset} on, but it is not set: set it, or `adj login claude`, and start `adj run` again"
             ),

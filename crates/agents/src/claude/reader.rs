@@ -1,7 +1,7 @@
-//! Reads what Claude Code prints.
+//! Reads the output of Claude Code.
 //!
-//! A message comes in several lines. Its turn is said when the last of them is there, and a question that overtakes them
-//! waits for that: so every call of a turn is known before the first of them is decided.
+//! A message comes in several lines. Its turn is reported after the last of them, and a question that arrives earlier
+//! waits for that. So every call of a turn is known before the first of them is decided.
 
 use super::super::transcript::argument;
 use super::super::{
@@ -256,7 +256,7 @@ impl Claude {
                 if reply.response.hook_on_failure_supported != Some(true) {
                     // Then what the hook cannot decide falls to the program's own rules, which refuse what is not safe.
                     self.notice(
-                        "this version of claude is old: a newer one blocks calls that cannot be asked for",
+                        "this version of claude is old: a newer one blocks calls if it cannot ask",
                         out,
                     );
                 }
@@ -698,7 +698,7 @@ impl Reader for Claude {
         match self.stopped {
             Some(StopReason::NotAuthenticated) => return self.refused("401 authentication failed"),
             Some(StopReason::NotGated) => {
-                let error = "claude does not take the hook that asks before each call; a newer version does";
+                let error = "this version of claude does not support the hook that asks before each call; install a newer one";
                 return failed(error.to_owned(), StepFailure::Failed);
             }
             None => {}

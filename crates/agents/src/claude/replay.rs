@@ -44,7 +44,7 @@ pub enum ReplayError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("replies {} are a list of steps, each a list of replies: {source}", path.display())]
     Broken { path: PathBuf, source: serde_json::Error },
-    #[error("it could not end itself: {0}")]
+    #[error("cannot end itself: {0}")]
     Alive(#[from] nix::Error),
     #[error("{0}")]
     Refused(String),
@@ -151,7 +151,7 @@ impl Flags {
                 "--append-system-prompt-file" => {
                     let path = value()?;
                     std::fs::metadata(&path)
-                        .map_err(|_| ReplayError::Refused(format!("{path} is not there")))?;
+                        .map_err(|_| ReplayError::Refused(format!("{path} does not exist")))?;
                 }
                 other => return refused(format!("unknown flag {other}")),
             }

@@ -233,7 +233,7 @@ fn a_command_that_would_act_unasked_is_refused() {
     {
         let command = vec!["claude".to_owned(), flag.to_owned()];
         let error = Claude.launch(&Order { command, ..order() }).unwrap_err();
-        assert!(error.to_string().contains("without being asked"), "{flag}: {error}");
+        assert!(error.to_string().contains("without asking"), "{flag}: {error}");
     }
 }
 

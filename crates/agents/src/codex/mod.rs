@@ -1,11 +1,13 @@
-//! `codex`: OpenAI's Codex CLI by its app-server, one process a step, JSON-RPC over both pipes.
+//! `codex`: OpenAI's Codex CLI by its app-server, one process per step, JSON-RPC over both pipes.
 //!
-//! Invariants: every command and every file change is asked for before it is made, and one that was made unasked ends the
-//! step; the prompt is sent only after the program has said that it will ask; no setting, rule, hook or server out of the
-//! repository or out of the task's own directory is taken up. `docs/agents.md` has the reasons.
+//! Invariants: the program asks before every command and file change, and one without a question ends the
+//! step; the prompt is sent only after the program has confirmed that it asks; no setting, rule, hook or server of the
+//! repository or of the task's own directory is loaded. `docs/agents.md` has the reasons.
 
 mod reader;
+#[cfg(debug_assertions)]
 pub mod replay;
+#[cfg(debug_assertions)]
 mod replay_tools;
 mod wire;
 
@@ -129,6 +131,10 @@ impl Adapter for Codex {
         Some("codex")
     }
 
+    fn home(&self) -> &'static [&'static str] {
+        &["~/.codex"]
+    }
+
     fn has_tools(&self) -> bool {
         true
     }
@@ -158,7 +164,7 @@ impl Adapter for Codex {
 impl Login for Codex {
     fn refused(&self, agent: &str, passed: &[String], is_set: &dyn Fn(&str) -> bool) -> String {
         match (passed.iter().any(|name| name == KEY), is_set(KEY)) {
-            (true, true) => format!("{KEY} is set, and what it holds is not accepted"),
+            (true, true) => format!("{KEY} is set, but its value is not accepted"),
             (true, false) => {
                 format!(
                     "`agents.{agent}.env` passes {KEY} on, but it is not set: set it and start `adj run` again"

@@ -1,8 +1,8 @@
-//! Reads what `codex app-server` prints.
+//! Reads the output of `codex app-server`.
 //!
-//! The program asks for one call at a time and never says which calls belong to one answer of its model: each call is a
-//! turn of its own, together with the words before it. A change of several files is one request and as many questions:
-//! each path is decided by itself, and the change is made where all of them are allowed.
+//! The program asks for one call at a time and never reports which calls belong to one answer of its model. So each call is a
+//! turn, together with the message before it. A change of several files is one request and several questions:
+//! each path is decided separately, and the change is made if all of them are allowed.
 
 use super::super::{
     Ended, Exit, INTERRUPT, Input, Notices, OPEN_CALLS_MAX, Order, Reader, Reason, Said, Silence, StopReason,
@@ -221,7 +221,7 @@ impl Codex {
             Request::Other { id, method } => {
                 let text = unsupported(&id);
                 self.acknowledge(&id, text, out);
-                self.notice(format!("codex asked for `{method}`, which it is not given"), out);
+                self.notice(format!("codex asked for `{method}`, which is not available"), out);
             }
         }
     }
@@ -238,7 +238,7 @@ impl Codex {
         let long = |part: &(SmolStr, String, Map<String, Value>)| part.1.len() > TEXT_BYTES_MAX;
         if parts.is_empty() || parts.iter().any(long) {
             // What cannot be looked at whole is not allowed: the part that is left out is where it would hide.
-            let note = "the call is not known, or too long to be examined";
+            let note = "the call is unknown, or too long to be examined";
             let text = refusal(&question, note);
             self.acknowledge(&question.id, text, out);
             return self.notice(note, out);
@@ -536,7 +536,7 @@ impl Codex {
     /// What a turn that failed comes to.
     fn judge(&self, error: &TurnError) -> Ended {
         let usage = self.meter.usage();
-        let said = error.message.as_deref().unwrap_or("codex ended its turn and did not say why");
+        let said = error.message.as_deref().unwrap_or("codex ended its turn without a reason");
         let said = shortened(said.trim(), 4096);
         let (status, kind) = (error.info.status(), error.info.word());
         if matches!(status, Some(401 | 403)) || kind == "unauthorized" {
@@ -634,7 +634,8 @@ impl Reader for Codex {
                 return self.refused("401 authentication failed".to_owned());
             }
             Some(StopReason::NotGated) => {
-                let error = "codex does not ask before it acts: it did something unasked, or does not know the policy";
+                let error =
+                    "codex does not ask before it acts: it acted without asking, or does not know the policy";
                 return failed(error.to_owned(), StepFailure::Failed);
             }
             None => {}

@@ -1,4 +1,4 @@
-//! The servers of tools that the settings of a replayed Codex name: looked at, started and asked as the program does it.
+//! The tool servers in the settings of a replayed Codex: checked, started and called as the program does it.
 
 use super::SERVER;
 use machines::run::OWN_TOOLS;

@@ -1,8 +1,8 @@
-//! `script`: an agent that plays a scenario file. The tool for demos, tests and rehearsals.
+//! `script`: an agent that plays a scenario file, for demos, tests and simulations.
 //!
-//! It is a real process that really edits files and commits, asks before each call and can be interrupted and spoken to,
-//! so that everything around an agent is exercised without a model. Its program is `adj internal script`, its language
-//! is that of `protocol.rs`.
+//! It is a real process that edits files, commits, asks before each call, and can be interrupted and sent messages,
+//! so everything around an agent is tested without a model. Its program is `adj internal script`, its protocol
+//! is in `protocol.rs`.
 
 mod player;
 mod protocol;
@@ -171,7 +171,7 @@ impl Scripted {
                 vec![Said::ToolResult { call: call.into(), tool: tool.into(), ok, output, millis }]
             }
             Shown::Retry { status, attempt, delay_ms } => {
-                let what = "the scripted service is away".to_owned();
+                let what = "the scripted service is unavailable".to_owned();
                 vec![Said::Retry { status: Some(status), attempt, delay_ms, what }]
             }
             end => {

@@ -1,7 +1,7 @@
 //! Plays a scenario: the program behind `adj internal script`.
 //!
-//! Invariants: nothing that was refused is done; a step that was begun counts as played, so that an agent that crashes
-//! does not crash for ever; the end of the input is "no" to everything that waits.
+//! Invariants: refused calls are not made; a step that was started counts as played, so that an agent that crashes
+//! does not crash forever; the end of the input answers all open questions with "no".
 
 use super::protocol::{self, Call, Heard, Shown};
 use super::scenario::{Action, Part, Price, Scenario, ScenarioError, Step, Take, Tool};
@@ -36,12 +36,12 @@ pub enum PlayError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     #[error(
-        "{scenario} has nothing for task `{task}`; add a `[[scenario]]` without `task`, which is for every other"
+        "{scenario} has no scenario for task `{task}`; add a `[[scenario]]` without `task`, which matches every task"
     )]
     NoPart { scenario: String, task: String },
     #[error("session file {} is not usable: {source}", path.display())]
     Session { path: PathBuf, source: io::Error },
-    #[error("nobody reads what the agent says: {0}")]
+    #[error("cannot write the agent's output: {0}")]
     Output(io::Error),
 }
 
@@ -336,7 +336,7 @@ impl<W: Write> Player<W> {
                 let refused = matches!(status, Some(401 | 403));
                 let status =
                     status.map_or_else(|| "no connection".to_owned(), |status| format!("status {status}"));
-                let error = format!("the scripted service is away ({status})");
+                let error = format!("the scripted service is unavailable ({status})");
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let resets_at = resets_in.map(|time| (now + time).as_millis() as kernel::Millis);
                 self.show(&Shown::Outage { error, resets_at, refused })?;
@@ -436,7 +436,7 @@ impl<W: Write> Player<W> {
                 Ok(text) if text.contains(from.as_str()) => {
                     told(write(path, &text.replacen(from.as_str(), to, 1)), format!("changed {path}"))
                 }
-                Ok(_) => (false, format!("{path} does not have the text that was to be replaced")),
+                Ok(_) => (false, format!("{path} does not contain the text to replace")),
                 Err(error) => (false, error.to_string()),
             },
             Tool::Delete { path } => told(std::fs::remove_file(path), format!("deleted {path}")),
@@ -446,7 +446,7 @@ impl<W: Write> Player<W> {
                 setsid.args(["-f", "sh", "-c", command]);
                 setsid.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
                 match setsid.status() {
-                    Ok(status) => (status.success(), "it runs on".to_owned()),
+                    Ok(status) => (status.success(), "it keeps running".to_owned()),
                     Err(error) => (false, format!("setsid: {error}")),
                 }
             }

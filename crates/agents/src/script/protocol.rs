@@ -1,4 +1,4 @@
-//! What a scripted agent and its reader say to each other: one JSON object a line.
+//! The messages between a scripted agent and its reader: one JSON object per line.
 
 use crate::PromptKind;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Scenario files: what a scripted agent does, step by step. The page is `docs/scenarios.md`.
+//! Scenario files: the steps of a scripted agent. The page is `docs/scenarios.md`.
 
 use super::super::PromptKind;
 use machines::Wire;
@@ -133,7 +133,7 @@ impl Scenario {
         let document = Document::parse(text).map_err(|error| source.at(error.span(), error.message()))?;
         known(&source, document.as_table(), &["scenario"])?;
         let Some(parts) = document.get("scenario") else {
-            return Err(source.at(None, "there is nothing to play; begin with `[[scenario]]`"));
+            return Err(source.at(None, "there is no scenario; begin with `[[scenario]]`"));
         };
         let parts: Result<Vec<Part>, _> =
             tables(&source, parts, "scenario")?.map(|table| part(&source, table)).collect();
@@ -283,7 +283,7 @@ fn action(
     let mut named = ACTIONS.iter().filter(|(name, _)| table.contains_key(name));
     let Some(&(name, beside)) = named.next() else {
         let names: Vec<&str> = ACTIONS.iter().map(|(name, _)| *name).collect();
-        return Err(source.at(span, format!("this is no action; there are: {}", names.join(", "))));
+        return Err(source.at(span, format!("this is not an action; the actions are: {}", names.join(", "))));
     };
     if let Some((other, _)) = named.next() {
         return Err(source
@@ -372,7 +372,7 @@ impl Fields<'_> {
         for (name, value) in self.table {
             if name != action && !beside.contains(&name) {
                 let may = if beside.is_empty() { "nothing".to_owned() } else { beside.join(", ") };
-                let what = format!("`{name}` cannot stand beside `{action}`; there can: {may}");
+                let what = format!("`{name}` cannot be combined with `{action}`; these can: {may}");
                 return Err(self.source.at(value.span().or_else(|| self.span.clone()), what));
             }
         }
@@ -386,7 +386,7 @@ impl Fields<'_> {
 
     fn text(&self, name: &str) -> Result<String, ScenarioError> {
         let text = self.table.get(name).and_then(Value::as_str);
-        text.map(str::to_owned).ok_or_else(|| self.wrong(name, "a text, and it must be there"))
+        text.map(str::to_owned).ok_or_else(|| self.wrong(name, "a text, and it is required"))
     }
 
     fn text_or(&self, name: &str, otherwise: &str) -> Result<String, ScenarioError> {
@@ -396,7 +396,7 @@ impl Fields<'_> {
     fn number(&self, name: &str) -> Result<u64, ScenarioError> {
         let number =
             self.table.get(name).and_then(Value::as_integer).and_then(|number| u64::try_from(number).ok());
-        number.ok_or_else(|| self.wrong(name, "a whole number, and it must be there"))
+        number.ok_or_else(|| self.wrong(name, "a whole number, and it is required"))
     }
 
     fn number_or(&self, name: &str, otherwise: u64) -> Result<u64, ScenarioError> {

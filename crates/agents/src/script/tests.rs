@@ -15,7 +15,7 @@ fn with(action: &str) -> String {
 #[test]
 fn what_is_wrong_with_a_scenario_is_said_with_file_line_and_what_to_do() {
     let cases = [
-        ("", "demo.toml:1: there is nothing to play; begin with `[[scenario]]`"),
+        ("", "demo.toml:1: there is no scenario; begin with `[[scenario]]`"),
         ("[[scenario]]\ntask = 3\n", "demo.toml:2: `task` is the id of a task, or a pattern such as \"c-*\""),
         ("[[scenario]]\n", "demo.toml:1: this scenario has no step; add `[[scenario.step]]` with `do = […]`"),
         (
@@ -28,11 +28,11 @@ fn what_is_wrong_with_a_scenario_is_said_with_file_line_and_what_to_do() {
             "demo.toml:2: there is no key `stps` here; there are: task, tokens, cost, step",
         ),
         (&with("\"hello\""), "demo.toml:4: an action is a table such as { say = \"hello\" }"),
-        (&with("{ say = 1 }"), "demo.toml:4: `say` is a text, and it must be there"),
-        (&with("{ write = \"a\" }"), "demo.toml:4: `text` is a text, and it must be there"),
+        (&with("{ say = 1 }"), "demo.toml:4: `say` is a text, and it is required"),
+        (&with("{ write = \"a\" }"), "demo.toml:4: `text` is a text, and it is required"),
         (
             &with("{ say = \"a\", text = \"b\" }"),
-            "demo.toml:4: `text` cannot stand beside `say`; there can: nothing",
+            "demo.toml:4: `text` cannot be combined with `say`; these can: nothing",
         ),
         (
             &with("{ say = \"a\", run = \"b\" }"),
@@ -50,7 +50,10 @@ fn what_is_wrong_with_a_scenario_is_said_with_file_line_and_what_to_do() {
         assert_eq!(error(text), expected, "{text}");
     }
     let unknown = error(&with("{ sing = \"a\" }"));
-    assert!(unknown.starts_with("demo.toml:4: this is no action; there are: say, done, turn,"), "{unknown}");
+    assert!(
+        unknown.starts_with("demo.toml:4: this is not an action; the actions are: say, done, turn,"),
+        "{unknown}"
+    );
     let broken = error("[[scenario]\n");
     assert!(broken.starts_with("demo.toml:1: "), "{broken}");
 }

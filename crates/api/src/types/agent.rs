@@ -13,18 +13,17 @@ pub struct Agent {
     pub name: String,
     /// Whether the settings have it.
     pub configured: bool,
-    /// How its program is started and understood, where the settings have it.
+    /// Its adapter, if the settings have the agent.
     #[schemars(with = "Option<Words<AdapterKind>>")]
     pub adapter: Option<AdapterKind>,
     #[schemars(with = "Words<Role>")]
     pub role: Role,
-    /// OFFLINE where nothing of it is there. Otherwise where it stands in its channels, of those in which it does most: ACTIVE,
-    /// WAITING, QUEUED or IDLE.
+    /// OFFLINE if it is not connected. Otherwise its most active state in any of its channels: ACTIVE, WAITING, QUEUED or IDLE.
     #[schemars(with = "Words<State>")]
     pub state: State,
-    /// Who disabled it, where somebody did: it takes no task and has no turn.
+    /// Who disabled it, if somebody did: it takes no task and has no turn.
     pub disabled: Option<Disabled>,
-    /// Since when it is connected from outside, where it is.
+    /// Since when it is connected from outside, if it is.
     pub connected_since: Option<String>,
     /// Its last heartbeat that was written down; not every one is.
     pub last_seen: Option<String>,

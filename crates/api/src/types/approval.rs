@@ -16,7 +16,7 @@ pub struct ListQuery {
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -31,13 +31,13 @@ pub struct Approval {
     #[schemars(with = "Words<ApprovalCause>")]
     pub cause: ApprovalCause,
     pub question: String,
-    /// The call that waits, where one does.
+    /// The pending call, if there is one.
     pub call: Option<Call>,
     pub options: Vec<String>,
     /// Which budget was reached.
     #[schemars(with = "Option<Words<BudgetScope>>")]
     pub scope: Option<BudgetScope>,
-    /// Whose budget it is, where it is an agent's.
+    /// Whose budget it is, if it is an agent's.
     pub agent: Option<String>,
     pub asked_at: String,
     pub decided: Option<Decided>,
@@ -48,7 +48,7 @@ pub struct Approval {
 pub struct Call {
     pub tool: String,
     pub argument: String,
-    /// What the tool is given.
+    /// The input of the tool.
     pub input: Map<String, Value>,
     /// The same for people to read.
     pub text: String,
@@ -69,13 +69,13 @@ pub struct Decided {
     "properties": {"raiseTurns": {"type": "integer"}, "raiseUsd": {"type": "number"}}}))]
 pub struct Decide {
     pub approve: bool,
-    /// Why; it is told to whoever asked.
+    /// The reason, which is sent to whoever asked.
     #[serde(default)]
     pub note: String,
-    /// Where the task goes, if not back to where it came from.
+    /// The status that the task gets, if not its previous one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<Status>>")]
-    pub to: Option<String>,
+    pub to: Option<Status>,
     /// At the turn limit: how many turns are added to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 199))]

@@ -11,35 +11,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Architect {
-    /// The agent that the settings name; null where there is no architect.
+    /// The agent that the settings name; null if there is no architect.
     pub agent: Option<String>,
     /// `architect.WAITING` and so on; null before it was first asked.
     pub state: Option<String>,
-    /// Why it stands in `architect.ERROR`.
+    /// Why it is in `architect.ERROR`.
     pub cause: Option<String>,
     /// The service that it waits for in `architect.SUSPEND`.
     pub service: Option<String>,
     /// Stories of an approved spec are open.
     pub spec_in_work: bool,
-    /// What it has in hand.
+    /// Its current request.
     pub request: Option<Request>,
     /// Whether its agent is speaking now.
     pub speaks: bool,
-    /// What waits for it, in order of arrival.
+    /// Its queue, in order of arrival.
     pub queue: Vec<Request>,
     pub cost: Spend,
 }
 
 machines::wire_enum! {
-    /// What the architect's agent says of the request that it has in hand.
+    /// The answer of the architect's agent to its current request.
     pub enum Says {
         /// The answer to a question.
         Answer = "answer",
         /// Work, or more of a budget, is approved.
         Approve = "approve",
-        /// What is to be changed in work that was reviewed.
+        /// The changes that reviewed work needs.
         Changes = "changes",
-        /// What the author of a spec is to change.
+        /// The changes that the author of a spec should make.
         Feedback = "feedback",
         /// A spec, split.
         Stories = "stories",
@@ -49,11 +49,11 @@ machines::wire_enum! {
 }
 
 /// An answer of the architect's agent.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArchitectAnswer {
     #[schemars(with = "Words<Says>")]
-    pub answer: String,
+    pub answer: Says,
     /// The answer itself, what is to be changed, or why a person must decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -62,7 +62,7 @@ pub struct ArchitectAnswer {
     pub stories: Option<Vec<Story>>,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Taken {

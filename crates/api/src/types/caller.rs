@@ -1,6 +1,7 @@
 //! Who asks.
 
 use super::Words;
+use kernel::rooms::Seat;
 use machines::machine::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,11 +31,19 @@ pub struct Caller {
     /// The open channels that an agent is in.
     #[serde(default)]
     pub channels: Vec<String>,
-    /// The channel that an agent's tools mean where none is named: the one in which it has the turn, or its only one.
+    /// The default channel of an agent's tools: the one in which it has the turn, or its only one.
     #[serde(default)]
     pub channel: Option<String>,
-    /// How long a question of an agent waits for its answer before the agent is told to go on without, in seconds.
+    /// How long a question of an agent waits for an answer before the agent continues without one, in seconds.
     pub question_seconds: u32,
+}
+
+impl Caller {
+    /// Whether it speaks as the architect.
+    pub fn is_architect(&self) -> bool {
+        let seat = self.seat.clone().map(Seat::try_from);
+        matches!(seat, Some(Ok(Seat::Architect)))
+    }
 }
 
 machines::wire_enum! {

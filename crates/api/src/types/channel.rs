@@ -16,18 +16,17 @@ pub struct NewChannel {
     /// How turns go there. What is left out is as its default says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_config: Option<TurnConfig>,
-    /// What it is about. It is the first message.
+    /// The topic. It becomes the first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// The task in REVIEW that is reviewed in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub task: Option<String>,
-    /// What ends the turn of an agent that Adjutant hosts: the end of its `reply`, which is what is meant where it is left
-    /// out, or only its own `signal`.
+    /// What ends the turn of an agent that Adjutant hosts: the end of its `reply` (the default), or only its own `signal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<TurnEnd>>")]
-    pub ends: Option<String>,
+    pub ends: Option<TurnEnd>,
 }
 
 /// How turns go in a channel.
@@ -43,12 +42,12 @@ pub struct TurnConfig {
     /// What a person's message does while an agent has the turn. `inject`: that agent gets it at once, the others after the
     /// turn. `queue`: all get it after the turn. `interrupt`: the turn pauses. `parallel`: all get it at once.
     #[schemars(with = "Words<InterruptBehaviour>")]
-    pub human_interrupt_mode: String,
+    pub human_interrupt_mode: InterruptBehaviour,
     /// Say in the channel that a turn has timed out.
     pub announce_timeouts: bool,
     /// Say in the channel that an agent was lost in its turn.
     pub announce_disconnects: bool,
-    /// Whoever has said something in its turn, and nothing for a while, has ended it.
+    /// Whether a turn ends if the agent has posted something and is then silent for a while.
     pub auto_detect_turn_end: bool,
     /// That while.
     #[schemars(range(min = 1, max = u32::MAX))]
@@ -60,7 +59,7 @@ impl From<&machines::turn::TurnConfig> for TurnConfig {
         TurnConfig {
             default_timeout_seconds: config.default_timeout_seconds,
             wait_timeout_seconds: config.wait_timeout_seconds,
-            human_interrupt_mode: config.human_interrupt_mode.to_string(),
+            human_interrupt_mode: config.human_interrupt_mode,
             announce_timeouts: config.announce_timeouts,
             announce_disconnects: config.announce_disconnects,
             auto_detect_turn_end: config.auto_detect_turn_end,
@@ -85,12 +84,12 @@ pub struct ListQuery {
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
 
-/// A channel, as it stands.
+/// A channel in its current state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Channel {
@@ -100,7 +99,7 @@ pub struct Channel {
     pub task: Option<String>,
     #[schemars(with = "Words<TurnEnd>")]
     pub ends: TurnEnd,
-    /// What a person's message does while an agent has the turn.
+    /// The effect of a person's message while an agent has the turn.
     #[schemars(with = "Words<InterruptBehaviour>")]
     pub mode: InterruptBehaviour,
     pub turn_config: TurnConfig,
@@ -111,17 +110,17 @@ pub struct Channel {
     /// Those who take turns, in their order.
     pub queue: Vec<String>,
     pub members: Vec<Member>,
-    /// Nobody is given the turn before somebody says something.
+    /// No agent gets the turn before somebody posts a message.
     pub rests: bool,
-    /// Somebody is in the queue, and nobody of them can be given the turn now.
+    /// The queue has members, but none of them can get the turn now.
     pub stalled: bool,
-    /// Why nobody has the turn, where nobody has it.
+    /// Why nobody has the turn, if nobody has it.
     pub why: Option<String>,
     /// How many messages there are.
     pub messages: u64,
-    /// What the agents that Adjutant hosts have used in it.
+    /// The usage of the agents that Adjutant hosts in it.
     pub cost: Spend,
-    /// When it was closed, where it was.
+    /// When it was closed, if it was.
     pub closed_at: Option<String>,
 }
 
@@ -130,7 +129,7 @@ pub struct Channel {
 #[serde(rename_all = "camelCase")]
 pub struct HeldTurn {
     pub agent: String,
-    /// ACTIVE, or WAITING where it has paused its turn.
+    /// ACTIVE, or WAITING if it has paused its turn.
     #[schemars(with = "Words<State>")]
     pub state: State,
     /// When the turn, or the wait, ends by itself.
@@ -173,11 +172,11 @@ pub struct Member {
 pub struct NewMember {
     #[schemars(with = "Name")]
     pub agent: String,
-    /// How long its turns last, where that is not as in the channel.
+    /// How long its turns last, if different from the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = u32::MAX))]
     pub timeout_seconds: Option<u32>,
-    /// How long its waits last, where that is not as in the channel.
+    /// How long its waits last, if different from the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = u32::MAX))]
     pub wait_timeout_seconds: Option<u32>,
@@ -196,16 +195,16 @@ pub struct MessagesQuery {
     /// Only what has this text in it, or is by somebody of this name; small and large letters are the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
-    /// Also who joined and left, transitions, and what single agents were told.
+    /// Include joins and leaves, transitions, and messages to single agents.
     #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
     pub all: bool,
-    /// Only the last so many: 1 to 1000.
+    /// Only this many of the last entries: 1 to 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Limit>,
     /// The `next` of the page before, or the `seq` of the last entry that was seen; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// Where there is nothing yet, wait a while for something.
@@ -214,11 +213,11 @@ pub struct MessagesQuery {
 }
 
 machines::wire_enum! {
-    /// What an entry in a channel's history is.
+    /// The kind of an entry in a channel's history.
     pub enum EntryKind {
-        /// A person or a member said something.
+        /// A message of a person or a member.
         Message = "message",
-        /// The channel itself says something to all.
+        /// An announcement of the channel.
         Announcement = "announcement",
         /// The channel tells one agent something, or notes it.
         Notice = "notice",
@@ -227,7 +226,7 @@ machines::wire_enum! {
         Joined = "member_added",
         Left = "member_removed",
         Closed = "channel_closed",
-        /// Messages that were held back reach everybody now.
+        /// Messages that were held back are delivered to everybody.
         Released = "messages_released",
         /// A member was given messages, or has dealt with them.
         Receipts = "receipts_moved",
@@ -237,21 +236,21 @@ machines::wire_enum! {
     }
 }
 
-/// Something that was said or happened in a channel. What does not apply is left out.
+/// A message or an event in a channel. Members that do not apply are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ChannelEntry")]
 pub struct Entry {
-    /// Where it stands in the log: what is sent as `after`.
+    /// Its position in the log, for `after`.
     pub seq: u64,
     pub timestamp: String,
     #[schemars(with = "Words<EntryKind>")]
     pub event: EntryKind,
     pub channel: String,
-    /// The agent that it is about, or that said it.
+    /// The agent that it is about, or that posted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Who said or did it: `human:ann`, `agent:coder`.
+    /// The author: `human:ann`, `agent:coder`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// A message's number. They count up from 1.
@@ -265,10 +264,10 @@ pub struct Entry {
     /// Whom alone it reaches at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipient: Option<String>,
-    /// What became of a person's message, by member.
+    /// The receipts of a person's message, by member.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<MemberReceipt>,
-    /// A transition: from where, to where, by what, and of which machine.
+    /// A transition: from which state to which, by what, and of which machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -292,23 +291,23 @@ pub struct MemberReceipt {
 }
 
 machines::wire_enum! {
-    /// What can be said about a turn.
+    /// An action on a turn.
     pub enum TurnAction {
         /// It is over.
         Complete = "complete",
-        /// It is over, and nothing was said in it.
+        /// End it without a message.
         Pass = "pass",
         /// It pauses, and keeps its place.
         Wait = "wait",
-        /// It goes on.
+        /// Resume it.
         Resume = "resume",
-        /// A person says where a turn that waits goes.
+        /// A person resumes or ends a paused turn.
         Override = "override",
-        /// A person ends it. What is being said is not posted.
+        /// A person ends it. The unfinished reply is not posted.
         Cancel = "cancel",
         /// A person passes an agent over, now or when its turn comes.
         Skip = "skip",
-        /// A person has an agent begin anew, without what it remembers of the channel.
+        /// A person starts a new session for an agent, without its memory of the channel.
         Fresh = "fresh",
     }
 }
@@ -322,7 +321,7 @@ machines::wire_enum! {
 }
 
 /// Something about a turn.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("not" = {"anyOf": [
     {"required": ["to"], "properties": {"to": {"type": "string"}, "action": {"not": {"const": "override"}}}},
@@ -332,30 +331,36 @@ machines::wire_enum! {
     {"required": ["seconds"], "properties": {"seconds": {"type": "integer"}, "action": {"not": {"const": "wait"}}}},
 ]}))]
 pub struct TurnWord {
-    /// Whose turn. Left out, an agent means its own, and a person that of whoever has it.
+    /// Whose turn. If absent: an agent's own turn, and for a person the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub agent: Option<String>,
     #[schemars(with = "Words<TurnAction>")]
-    pub action: String,
-    /// With `override`: ACTIVE to let the turn go on, or QUEUED to take it away.
+    pub action: TurnAction,
+    /// With `override`: ACTIVE to resume the turn, or QUEUED to end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<OverrideTo>>")]
-    pub to: Option<String>,
+    pub to: Option<OverrideTo>,
     /// With `wait`: what for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// With `wait`: for how long at most, where that is not as in the channel.
+    /// With `wait`: the longest wait, if different from the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = u32::MAX))]
     pub seconds: Option<u32>,
 }
 
-/// What the review in a channel comes to.
+impl TurnWord {
+    pub fn of(action: TurnAction) -> TurnWord {
+        TurnWord { agent: None, action, to: None, note: None, seconds: None }
+    }
+}
+
+/// The decision of a review in a channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewDecision {
-    /// Whether the work may land. Where it may not, `note` says what must be changed.
+    /// Whether the work may land. If not, `note` contains the changes to make.
     pub approve: bool,
     #[serde(default)]
     pub note: String,

@@ -1,5 +1,6 @@
 //! Money and tokens. Amounts are in dollars.
 
+use super::Words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,19 +19,32 @@ pub struct Spend {
     pub set_aside_usd: f64,
 }
 
+machines::wire_enum! {
+    /// What the cost is summed up by.
+    pub enum CostBy {
+        Task = "task",
+        Step = "step",
+        Agent = "agent",
+        Day = "day",
+        Worker = "worker",
+        Run = "run",
+    }
+}
+
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CostQuery")]
 pub struct Query {
-    /// `task`, `step`, `agent`, `day`, `worker` or `run`; `task` where it is left out.
+    /// `task`, `step`, `agent`, `day`, `worker` or `run`; `task` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["task", "step", "agent", "day", "worker", "run"]))]
-    pub by: Option<String>,
+    #[schemars(with = "Option<Words<CostBy>>")]
+    pub by: Option<CostBy>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
-    pub by: String,
+    #[schemars(with = "Words<CostBy>")]
+    pub by: CostBy,
     pub total: Spend,
     pub items: Vec<Item>,
 }

@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 pub struct Fleet {
     pub running: bool,
     pub pid: Option<u32>,
-    /// Where browsers and programs find the process; null where it has no address but its socket.
+    /// The URL of the process for browsers and programs; null if it has only its socket.
     pub url: Option<String>,
-    /// The address at which the process itself listens, where that is another: `url` is a proxy's then.
+    /// The address at which the process itself listens, if `url` is that of a proxy.
     #[serde(default)]
     pub listens: Option<String>,
     pub since: Option<String>,
     /// How many workers it was asked to run.
     pub workers: u32,
-    /// What holds agents back, in a sentence; null: roles are advisory.
+    /// The sandbox that restricts agents, in a sentence; null: roles are only advisory.
     pub sandbox: Option<String>,
     /// The tests that run now.
     pub tests: Vec<RunningTests>,
-    /// The folder on the machine of the fleet that holds the working trees.
+    /// The folder of the working trees, on the machine of the fleet.
     #[serde(default)]
     pub trees: String,
     /// It was started and not stopped, whether its process lives or not.
     pub wanted: bool,
-    /// What is known of main's own tests; null where nobody wants to know.
+    /// The result of main's own tests; null if they are not checked.
     pub main_tests: Option<MainTests>,
 }
 
@@ -44,7 +44,7 @@ pub struct MainTests {
     pub main: Option<String>,
     pub at: Option<String>,
     pub command: Option<String>,
-    /// What they printed, where they failed.
+    /// Their output, if they failed.
     pub output: Option<String>,
 }
 

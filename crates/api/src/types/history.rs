@@ -13,13 +13,13 @@ pub struct Query {
     /// Every record, not only the transitions.
     #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
     pub all: bool,
-    /// What it meant, in words.
+    /// Its meaning, as text.
     #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
     pub story: bool,
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -31,7 +31,7 @@ pub struct EventsQuery {
     /// The `next` of the page before, or the number of the last record that was seen; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// Where there is nothing yet, wait a while for something.
@@ -77,13 +77,13 @@ pub struct Transition {
     pub trigger: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// What has moved.
+    /// The id that moved, such as that of a task or a run.
     pub id: String,
     /// Who asked for it.
     pub actor: String,
 }
 
-/// What happened, in words.
+/// An event, as text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Told {
     pub timestamp: String,
@@ -96,7 +96,7 @@ pub struct Told {
     pub run: Option<String>,
 }
 
-/// What was looked at in the log; all of it was as it must be.
+/// The parts of the log that were checked; all of them are correct.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
     pub ok: bool,
@@ -113,7 +113,7 @@ pub struct Checked {
     pub found: String,
 }
 
-/// What an export would hold now.
+/// The content of an export made now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportHead {
     pub records: u64,

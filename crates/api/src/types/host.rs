@@ -16,14 +16,13 @@ pub struct DiffQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[^/\x00][^\x00]*$"))]
     pub path: Option<String>,
-    /// The longest patch that is wanted, in bytes: from 1024 to 4194304, which it is where this is left out. Of a longer one
-    /// only the files are listed.
+    /// The longest patch, in bytes: 1024 to 4194304, which is the default. If the patch is longer, only its files are listed.
     #[serde(default, rename = "maxBytes", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1024, max = 4_194_304))]
     pub max_bytes: Option<u32>,
 }
 
-/// What a task's branch would bring into main, as a patch.
+/// The changes of a task's branch against main, as a patch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskDiff {
     pub task: String,
@@ -41,7 +40,7 @@ pub struct TaskDiff {
     pub moved: Option<MovedBranch>,
 }
 
-/// The task's branch, where a person has put commits on it that are not in the tip and do not land with it.
+/// The task's branch, if a person has added commits to it that are not in the tip and do not land with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MovedBranch {
     pub branch: String,
@@ -67,7 +66,7 @@ pub struct Saved {
     pub task: String,
     pub commit: String,
     pub at: String,
-    /// What it holds that the task's tip did not.
+    /// Its content that the task's tip does not have.
     pub files: Vec<String>,
     /// Commits that were on no branch of the task: stashed, amended or reset away.
     pub commits: Vec<String>,
@@ -81,7 +80,7 @@ pub struct SavedDiff {
     pub diff: String,
 }
 
-/// Where saved work is put: a branch or a folder that is not there yet. A branch is made up where neither is named.
+/// The place for saved work: a new branch or folder. If neither is named, a branch name is chosen.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("not" = {"required": ["branch", "folder"],
@@ -113,7 +112,7 @@ pub enum RestoredTo {
     Folder(String),
 }
 
-/// What git does not have of trees that were removed.
+/// Files of removed trees that git does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Trash {
     pub folder: PathBuf,
@@ -124,10 +123,10 @@ pub struct Trash {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TranscriptQuery {
-    /// What comes after this cursor; without one, the end of the transcript.
+    /// Entries after this cursor; without one, the end of the transcript.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// Only the lines that the agent's program wrote.
@@ -138,11 +137,11 @@ pub struct TranscriptQuery {
     pub wait: bool,
 }
 
-/// What agents said and did, in order.
+/// The messages and calls of agents, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Transcript {
     pub items: Vec<Entry>,
-    /// Whoever follows goes on from here.
+    /// The cursor with which a reader continues.
     pub next: Option<String>,
     /// There is more already.
     pub more: bool,
@@ -150,7 +149,7 @@ pub struct Transcript {
     pub resting: bool,
 }
 
-/// One thing that an agent said or did.
+/// One message or call of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// Counts up through a worker's transcript; the next page comes after it.
@@ -160,7 +159,7 @@ pub struct Entry {
     /// `text`, `call`, `result`, `failure`, `question`, `stop`, …
     pub kind: String,
     pub text: String,
-    /// The line that the agent's program wrote, where lines were asked for.
+    /// The line that the agent's program printed, if lines were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
 }
@@ -174,7 +173,7 @@ pub struct TestsQuery {
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -190,7 +189,7 @@ pub struct TestRun {
     pub folder: String,
     /// How it ended, in words; null while it runs.
     pub ended: Option<String>,
-    /// What it printed, as it was written, cut in the middle where it is much.
+    /// Its output, in the original order; if it is long, the middle is cut out.
     pub output: String,
 }
 
@@ -212,9 +211,9 @@ pub struct Prompt {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Configured {
-    /// The settings file; null where there is none and everything is as shipped.
+    /// The settings file; null if there is none and all defaults apply.
     pub file: Option<String>,
-    /// Whether its content is trusted; where it is not, the last trusted content is in force.
+    /// Whether its content is trusted; if not, the last trusted content is in force.
     pub trusted: bool,
     /// The file is gone, and the previous settings stay in force.
     pub gone: bool,
@@ -230,7 +229,7 @@ pub struct Configured {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingSettings {
     pub reason: WhyNotInForce,
-    /// What is wrong, and what to do.
+    /// The error, and what to do.
     pub detail: String,
     /// The settings that the file would give, as the file would say them; null if it is gone or invalid.
     pub text: Option<String>,
@@ -239,7 +238,7 @@ pub struct WaitingSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WhyNotInForce {
-    /// It came in with an agent's branch, and nobody has trusted it.
+    /// It came in with an agent's branch, and no person has trusted it.
     Untrusted,
     /// It has errors.
     Invalid,
@@ -252,7 +251,7 @@ pub enum WhyNotInForce {
 #[serde(transparent)]
 pub struct ConfigSchema(pub Value);
 
-/// What a new adjutant.toml is to have.
+/// The content of a new adjutant.toml.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Init {
@@ -265,7 +264,7 @@ pub struct Init {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     pub level: Level,
-    /// What was looked at: `git`, `sandbox`, `adjutant.toml:12`, …
+    /// The subject of the check: `git`, `sandbox`, `adjutant.toml:12`, …
     pub subject: String,
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]

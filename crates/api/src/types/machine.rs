@@ -31,7 +31,7 @@ pub struct Row {
     pub guards: Vec<String>,
     pub actions: Vec<String>,
     pub to: String,
-    /// Roles; empty where anyone may.
+    /// Roles; empty if everyone may.
     pub who: Vec<String>,
 }
 

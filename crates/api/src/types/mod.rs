@@ -13,12 +13,14 @@ pub mod fleet;
 pub mod history;
 pub mod host;
 pub mod machine;
+pub mod overview;
 pub mod problem;
 pub mod request;
 pub mod run;
 pub mod spec;
 pub mod task;
 pub mod token;
+pub mod tool;
 pub mod waiting;
 pub mod why;
 pub mod worker;
@@ -36,6 +38,12 @@ const PAGE: usize = 100;
 /// About so many bytes; a page that would be longer ends early, and its `next` says where it goes on.
 pub const PAGE_BYTES_MAX: usize = 256 << 10;
 
+/// The schema of a type, as a generator makes it.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// The member of a query that holds an answer back until there is something to say.
+pub const WAIT: &str = "wait";
+
 /// A request that brings nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -48,7 +56,7 @@ pub struct Paging {
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out. A page of large items may hold fewer.
+    /// Items in a page: 1 to 1000, 100 if absent. A page of large items may have fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -58,7 +66,7 @@ pub struct Paging {
 #[schemars(rename = "PageOf{T}")]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// Where the next page begins: send it as `after`. Null where this is the last one.
+    /// The start of the next page: send it as `after`. Null if this is the last one.
     pub next: Option<String>,
 }
 
@@ -272,6 +280,12 @@ fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+/// The words of a set, as in `use one of`.
+pub fn one_of<T: machines::Wire>() -> String {
+    let names: Vec<String> = T::ALL.iter().map(|word| format!("`{}`", word.name())).collect();
+    format!("one of {}", names.join(", "))
 }
 
 /// For the schema of a word that is one of a few.

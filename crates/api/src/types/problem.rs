@@ -4,7 +4,7 @@ use super::waiting::Offered;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Problem details (RFC 9457), and what a rule said.
+/// Problem details (RFC 9457), and the refusal of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "Problem")]
@@ -25,16 +25,16 @@ pub struct Document {
     /// What can be done about it, the most likely first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub next: Vec<Offered>,
-    /// What was wrong, one by one, where a command found several things.
+    /// Each error, if a command found several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// False, where a move was refused.
+    /// False if a move was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
     /// What is missing or wrong, by member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Vec<FieldError>>,
-    /// What would be taken instead.
+    /// The values that are accepted instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Vec<String>>,
     /// The same of a move.

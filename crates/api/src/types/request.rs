@@ -16,7 +16,7 @@ pub struct ListQuery {
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -55,14 +55,14 @@ pub struct Request {
     /// The commit that is reviewed.
     #[serde(default)]
     pub tip: Option<String>,
-    /// Whose answer it waits for; null where it is answered, or nobody needs to any more.
+    /// Who has to answer it; null if it is answered, or no longer needs an answer.
     #[serde(default)]
     #[schemars(with = "Option<Words<WaitsFor>>")]
     pub waits_for: Option<WaitsFor>,
-    /// Its place in the architect's queue, where it is in there. The first is in hand, or taken up next.
+    /// Its position in the architect's queue, if it is in it. The first is the current one, or the next.
     #[serde(default)]
     pub position: Option<u32>,
-    /// What was said of it meanwhile: answers that were none, and what a person said.
+    /// Notes on it: invalid answers, and comments of a person.
     #[serde(default)]
     pub notes: Vec<String>,
     /// How many answers of the architect were none.
@@ -86,7 +86,7 @@ pub struct Answer {
     /// Nobody answered: it was given up, and why.
     #[serde(default)]
     pub abandoned: bool,
-    /// The reply of the architect that gave it, which was shown this request; null where a person or a rule did.
+    /// The reply of the architect that gave it, which was shown this request; null if a person or a rule answered.
     #[serde(default)]
     pub reply: Option<String>,
 }
@@ -95,15 +95,15 @@ pub struct Answer {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRequest {
-    /// `question`, which is what is meant where it is left out.
+    /// `question`, which is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["question", null]))]
-    pub kind: Option<String>,
-    /// What it is about; an agent asks about its own task.
+    #[schemars(with = "Option<String>", extend("enum" = ["question", null]))]
+    pub kind: Option<RequestKind>,
+    /// The task that it is about; an agent asks about its own task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub task: Option<String>,
-    /// Which of the caller's runs it is about, where an agent that runs outside has several under way.
+    /// Which of the caller's runs it is about, if an agent from outside has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub run: Option<String>,
@@ -121,7 +121,7 @@ pub struct NewAnswer {
     /// The answer. With `abandon` it is the reason, and may be left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Give the request up: nobody waits for it any more.
+    /// Give the request up.
     #[serde(default, skip_serializing_if = "is_false")]
     pub abandon: bool,
 }
@@ -132,7 +132,7 @@ pub struct NewAnswer {
 pub struct Plan {
     /// 3 to 6 steps, each in a line or two.
     pub steps: Vec<String>,
-    /// Which of the caller's runs it is about, where an agent that runs outside has several under way.
+    /// Which of the caller's runs it is about, if an agent from outside has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub run: Option<String>,
@@ -142,10 +142,10 @@ pub struct Plan {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// What was done, for whoever reviews it.
+    /// A summary of the work, for the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Which of the caller's runs it is about, where an agent that runs outside has several under way.
+    /// Which of the caller's runs it is about, if an agent from outside has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub run: Option<String>,
@@ -158,21 +158,21 @@ pub struct Wish {
     /// The tool that would be called, such as Bash, or the action in a word or two.
     #[schemars(with = "Text")]
     pub tool: String,
-    /// What the tool would be given, by name, such as {"command": "git push"}.
+    /// The input of the tool, by name, such as {"command": "git push"}.
     #[serde(default)]
     pub input: Map<String, Value>,
-    /// Which of the caller's runs it is about, where an agent that runs outside has several under way.
+    /// Which of the caller's runs it is about, if an agent from outside has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub run: Option<String>,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Wished {
     /// A person has allowed this very call for the rest of the task already.
     pub allowed: bool,
-    /// The request that a person decides; null where nobody needs to.
+    /// The request that a person decides; null if no decision is needed.
     pub approval: Option<String>,
 }

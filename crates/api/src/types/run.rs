@@ -18,7 +18,7 @@ pub struct ListQuery {
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -39,16 +39,16 @@ pub struct Run {
     pub question: Option<String>,
     pub tool_calls: u64,
     pub cost: Spend,
-    /// Why it is paused, where it is.
+    /// Why it is paused, if it is.
     #[serde(default)]
     #[schemars(with = "Option<Words<PauseReason>>")]
     pub pause_reason: Option<PauseReason>,
     #[serde(default)]
     pub last_error: Option<LastError>,
-    /// What a person decides before it goes on, with what there is to choose.
+    /// The decision that a person must make before it continues, with the choices.
     #[serde(default)]
     pub approval: Option<Approval>,
-    /// What its state means, as the run machine's table has it.
+    /// The meaning of its state, from the table of the run machine.
     #[serde(default)]
     pub meta: StateMeta,
 }
@@ -71,12 +71,12 @@ pub struct StateMeta {
     pub requires_decision: bool,
 }
 
-/// A run as it stands after what was reported of it.
+/// A run after a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reported {
     #[serde(flatten)]
     pub run: Run,
-    /// `AGENT_TURN_LIMIT_EXCEEDED` or `AGENT_APPROVAL_REQUIRED` where the report was taken and a person decides how it goes on.
+    /// `AGENT_TURN_LIMIT_EXCEEDED` or `AGENT_APPROVAL_REQUIRED` if the report was accepted and a person decides how the run continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,21 +95,21 @@ pub struct ToolCall {
     pub turn: u32,
     #[schemars(with = "Words<ToolStatus>")]
     pub status: ToolStatus,
-    /// `AGENT_TOOL_NOT_ALLOWED` where the call was refused before it ran.
+    /// `AGENT_TOOL_NOT_ALLOWED` if the call was refused before it ran.
     pub code: Option<String>,
-    /// What the tool was given; null where a call was refused before its turn was reported.
+    /// The input of the tool; null if a call was refused before its turn was reported.
     pub input: Option<Value>,
     /// The beginning of what it gave.
     pub output: Option<String>,
     /// In milliseconds.
     pub duration: Option<u64>,
-    /// Who told of it.
+    /// Who reported it.
     pub actor: String,
     pub at: String,
     pub ended_at: Option<String>,
 }
 
-/// A run of an agent that the fleet does not start; with `agent`, one that a worker begins because a person says so.
+/// A run of an agent that the fleet does not start; with `agent`, a run that a person has a worker start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OpenRun", extend("not" = {
@@ -134,7 +134,7 @@ pub struct Open {
     pub options: Option<Options>,
 }
 
-/// What the run is begun with.
+/// The options of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "RunOptions")]
@@ -151,7 +151,7 @@ pub struct Options {
     pub temperature: Option<f64>,
 }
 
-/// What an agent outside writes, as it comes.
+/// Text of an agent outside, as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "RunToken")]
@@ -254,7 +254,7 @@ struct ToldError {
     details: Option<Value>,
 }
 
-/// What a turn used. Without a cost its price is unknown, and budgets count what a step sets aside.
+/// The usage of a turn. Without a cost its price is unknown, and budgets count the reserve of a step.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "RunEventUsage")]

@@ -19,7 +19,7 @@ pub struct NewSpec {
     /// Where it was read from, as its author named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What it was read as; `prose` where it is left out.
+    /// Its format; `prose` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     #[schemars(with = "Text")]
@@ -35,28 +35,28 @@ pub struct NewSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "NewStory")]
 pub struct Story {
-    /// What other stories name it by.
+    /// The key by which other stories name it.
     #[schemars(with = "Text")]
     pub key: String,
     #[schemars(with = "Text")]
     pub title: String,
-    /// What is to be done, and why.
+    /// The work to do, and why.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
-    /// What must be true when it is done.
+    /// Its acceptance criteria.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptance: Vec<String>,
     /// Keys of the stories that must have landed before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
-    /// Others stand on it: it is worked on first.
+    /// Other stories build on it: it is worked on first.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub infrastructure: bool,
     /// 0 is the most urgent, 4 the least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4))]
     pub priority: Option<u8>,
-    /// 3 to 6 steps, where it has a plan already.
+    /// 3 to 6 steps, if it already has a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<String>>,
     /// The open box that its landing ticks.
@@ -121,7 +121,7 @@ pub struct SpecLine {
     pub version: u32,
     pub by: String,
     pub at: String,
-    /// What its author is to change.
+    /// The changes that its author should make.
     pub feedback: Option<String>,
     /// Its stories on the board, and those of them that are not over.
     pub stories: u32,
@@ -149,7 +149,7 @@ pub struct Spec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SpecStory {
-    /// What the spec calls it.
+    /// Its name in the spec.
     pub key: String,
     pub task: String,
     pub title: String,
@@ -166,7 +166,7 @@ pub struct SpecVersion {
     pub title: String,
     pub by: String,
     pub at: String,
-    /// What became of it, and what its author was to change.
+    /// Its result, and the changes that its author should make.
     #[schemars(with = "Option<Words<SpecState>>")]
     pub state: Option<SpecState>,
     pub feedback: Option<String>,

@@ -3,8 +3,10 @@
 use super::cost::Spend;
 use super::{Cursor, Limit, Name, Text, Words};
 use kernel::world::ProposalState;
+use machines::Wire;
 use machines::task::{ApprovalCause, BlockReason, PlanSource, Status, TaskType};
 use schemars::JsonSchema;
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,22 +15,42 @@ use serde_json::Value;
 #[serde(deny_unknown_fields)]
 pub struct ListQuery {
     /// Only tasks of these statuses, with commas between them.
-    #[schemars(with = "Option<Statuses>")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
+    pub status: Option<Statuses>,
     /// Only tasks of this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
     /// The `next` of the page before; without it, from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000, 100 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
 
-/// Statuses with commas between them, for the schema.
-struct Statuses;
+/// Statuses with commas between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statuses(pub Vec<Status>);
+
+impl Serialize for Statuses {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let names: Vec<&str> = self.0.iter().map(|status| status.name()).collect();
+        to.serialize_str(&names.join(","))
+    }
+}
+
+impl<'de> Deserialize<'de> for Statuses {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Statuses, D::Error> {
+        let text = String::deserialize(from)?;
+        let status = |name: &str| {
+            Status::read(name).ok_or_else(|| {
+                let known = super::one_of::<Status>();
+                D::Error::custom(format!("there is no status `{}`: use {known}", name.escape_debug()))
+            })
+        };
+        text.split(',').map(status).collect::<Result<_, _>>().map(Statuses)
+    }
+}
 
 impl JsonSchema for Statuses {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -40,14 +62,13 @@ impl JsonSchema for Statuses {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        use machines::Wire;
         let names: Vec<&str> = Status::ALL.iter().map(|status| status.name()).collect();
         let one = format!("({})", names.join("|"));
         schemars::json_schema!({"type": "string", "pattern": format!("^{one}(,{one})*$")})
     }
 }
 
-/// What stands on the board of a task.
+/// The entry of a task on the board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskLine {
@@ -71,10 +92,10 @@ pub struct TaskLine {
     /// Where an agent proposed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed: Option<Proposal>,
-    /// Its branch conflicts with main, and nobody has solved that yet.
+    /// Its branch conflicts with main, and the conflict is not resolved yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
-    /// Why nobody takes it up, in a list of tasks.
+    /// Why no worker takes it, in a list of tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
     /// Since when something about it waits for a person, in a list of tasks; `/waiting` has it whole.
@@ -85,13 +106,13 @@ pub struct TaskLine {
 /// The whole board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Board {
-    /// The last record of the log that it holds.
+    /// The last record of the log that it includes.
     pub seq: u64,
     /// In no order that means anything: `order` counts up as tasks come.
     pub items: Vec<BoardLine>,
 }
 
-/// What a board shows of a task.
+/// The part of a task that a board shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BoardLine {
@@ -113,9 +134,9 @@ pub struct BoardLine {
     pub depends_on: Vec<String>,
     pub review_cycles: u32,
     pub cost_usd: f64,
-    /// An agent proposed it, and nobody has accepted it yet.
+    /// An agent proposed it, and no person has accepted it yet.
     pub proposed: bool,
-    /// Its branch conflicts with main in these files, and nobody has solved that yet.
+    /// Its branch conflicts with main in these files, and the conflict is not resolved yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Vec<String>>,
 }
@@ -127,9 +148,9 @@ pub struct Conflict {
     pub branch: String,
     /// The commit of that branch.
     pub commit: String,
-    /// None where the two histories have no commit in common.
+    /// None if the two histories have no commit in common.
     pub files: Vec<String>,
-    /// What conflicts, as a clause after the name of the task.
+    /// The conflict, as a clause after the name of the task.
     pub text: String,
 }
 
@@ -149,7 +170,7 @@ pub struct Proposal {
     pub state: ProposalState,
 }
 
-/// A task. Whoever may not read all of it is told what stands on the board.
+/// A task. A caller that may not read all of it gets its entry on the board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     #[serde(flatten)]
@@ -158,7 +179,7 @@ pub struct Task {
     pub whole: Option<TaskWhole>,
 }
 
-/// What only those are told who may read all of a task.
+/// The part of a task for callers that may read all of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskWhole {
@@ -166,14 +187,14 @@ pub struct TaskWhole {
     /// The plan that came with it.
     pub plan: Option<Vec<String>>,
     pub reviewer_id: Option<String>,
-    /// What the agent that is to review it lacks to approve it; it can ask for changes all the same.
+    /// The missing condition without which its reviewer cannot approve it; the reviewer can still ask for changes.
     pub reviewer_lacks: Option<String>,
     /// The plan that it is worked on by.
     pub work_plan: Option<WorkPlan>,
     pub submission: Option<Submission>,
-    /// What was checked; null where the gate did not run.
+    /// The checks of the gate; null if it did not run.
     pub gate: Option<Gate>,
-    /// What is said of work that was handed in without the gate, and that nobody has checked.
+    /// A warning about work that was handed in without the gate, so that nothing was checked.
     pub claims: Option<Claims>,
     pub needs_person: Option<NeedsPerson>,
     pub review_cycles: u32,
@@ -201,9 +222,9 @@ pub struct TaskWhole {
     pub approval: Option<String>,
     pub approved: Option<Approved>,
     pub landed: Option<Landed>,
-    /// What keeps it from landing.
+    /// The obstacle to its landing.
     pub held_up: Option<String>,
-    /// The address of its pull request, or its branch on the remote where no address is known.
+    /// The URL of its pull request, or its branch on the remote if no URL is known.
     pub pull_request: Option<String>,
     pub test_output: Option<String>,
     pub cost: Spend,
@@ -225,7 +246,7 @@ pub struct WorkPlan {
     pub source: Option<PlanSource>,
 }
 
-/// What was handed in.
+/// The work that was handed in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Submission {
@@ -238,12 +259,12 @@ pub struct Submission {
 #[serde(deny_unknown_fields)]
 pub struct Deliverable {
     pub content: String,
-    /// What was made: names or addresses, or objects that say more of it.
+    /// The results: names or addresses, or objects with more details.
     #[serde(default)]
     pub artifacts: Vec<Artifact>,
 }
 
-/// A name or an address, or an object that says more.
+/// A name or an address, or an object with more details.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Artifact {
@@ -374,18 +395,18 @@ pub struct Comment {
     "not": {"required": ["tryOf"], "properties": {"tryOf": {"type": "string"}}},
 }))]
 pub struct Add {
-    /// What is to be done, in one line. May be empty for another try.
+    /// The work to do, in one line. May be empty for another try.
     pub title: String,
-    /// What is to be done, in full.
+    /// The work to do, in full.
     #[serde(default)]
     pub body: String,
-    /// Made up where it is left out.
+    /// Chosen by the server if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub id: Option<String>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Words<TaskType>>")]
-    pub task_type: Option<String>,
+    pub task_type: Option<TaskType>,
     /// From 0, the most urgent, to 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4))]
@@ -415,7 +436,7 @@ pub struct Add {
     pub agent: Option<String>,
 }
 
-/// What a task is to say from now on; what is left out stays.
+/// The new values of a task; absent members stay the same.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Edit {
@@ -434,7 +455,7 @@ pub struct Edit {
     pub plan: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer_id: Option<String>,
-    /// Empty or `none`: whoever the ticket or the settings name.
+    /// Empty or `none`: the agent that the ticket or the settings name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<NameOrNone>")]
     pub agent: Option<String>,
@@ -462,14 +483,14 @@ impl JsonSchema for NameOrNone {
     }
 }
 
-/// A move, and what it requires: `docs/machines/task.md` says what that is.
+/// A move with the members that it requires; see `docs/machines/task.md`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Move {
     /// The status to move to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Words<Status>", required)]
-    pub to: Option<String>,
+    pub to: Option<Status>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee_ids: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -481,7 +502,7 @@ pub struct Move {
     /// Comes from the runs; a caller's is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_summary: Option<CostSummary>,
-    /// What a review asks to be changed, or what is asked of a person.
+    /// The changes that a review asks for, or the question to a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
     /// Why it is blocked.
@@ -495,10 +516,10 @@ pub struct Move {
     /// Why it is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalRecord>,
-    /// What answers the question that it waits for.
+    /// The answer to the question that it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
-    /// What was not clear before.
+    /// The clarification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clarification: Option<String>,
 }
@@ -557,7 +578,7 @@ pub struct NewDependency {
     pub on: String,
 }
 
-/// A person's word on what stands in REVIEW.
+/// A person's decision on a task in REVIEW.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Review {
@@ -573,7 +594,7 @@ pub struct Review {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Restart {
-    /// What is to be done differently.
+    /// The changes to make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -610,7 +631,7 @@ pub struct WayIn {
     pub step: Option<String>,
 }
 
-/// What is approved and not on main yet.
+/// A task that is approved and not on main yet.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
     pub items: Vec<Queued>,
@@ -630,6 +651,6 @@ pub struct Queued {
     /// `testing the merge` or `moving main`.
     pub stage: Option<String>,
     pub since: Option<String>,
-    /// What keeps it from landing.
+    /// The obstacle to its landing.
     pub held_up: Option<String>,
 }

@@ -4,7 +4,7 @@ use super::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What somebody with a token may do.
+/// The permissions of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenRole {
@@ -12,7 +12,7 @@ pub enum TokenRole {
     Person,
     /// Look at everything, and change nothing.
     Reader,
-    /// What an agent of this role may.
+    /// The permissions of an agent with this role.
     Lead,
     Specialist,
     Intern,
@@ -33,11 +33,11 @@ impl std::fmt::Display for TokenRole {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewToken {
-    /// Who uses it. What is done with it is written down under this name.
+    /// The user of the token. Everything that is done with it is recorded under this name.
     #[schemars(with = "Name")]
     pub name: String,
     pub role: TokenRole,
-    /// It ends after so many days; without this it holds until it is revoked.
+    /// It expires after this many days; without it, it is valid until it is revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 3650))]
     pub days: Option<u32>,
@@ -47,12 +47,12 @@ pub struct NewToken {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenLine {
-    /// What it is revoked by. Nobody can make a token of it.
+    /// The id with which it is revoked. It is not a secret.
     pub id: String,
     pub name: String,
     pub role: TokenRole,
     pub created_at: String,
-    /// Null: it holds until it is revoked.
+    /// Null: it is valid until it is revoked.
     pub expires_at: Option<String>,
 }
 

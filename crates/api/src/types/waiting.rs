@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 pub struct Waiting {
     #[schemars(with = "Words<Kind>")]
     pub kind: Kind,
-    /// How much it matters that somebody looks soon: `urgent` where all of the work stands still, or an agent waits with a call
-    /// in its hands; `warning` where some of it does; else `info`.
+    /// `urgent` if all of the work is held up, or an agent waits for a decision about a call; `warning` if some of the work
+    /// is held up; else `info`.
     #[schemars(with = "Words<Severity>")]
     pub severity: Severity,
     pub task: Option<String>,
@@ -29,16 +29,27 @@ pub struct Waiting {
     /// The channel whose turn waits.
     #[serde(default)]
     pub channel: Option<String>,
-    /// Since when; null where the log does not say.
+    /// Since when; null if the log does not contain it.
     pub since: Option<String>,
-    /// The tasks that it holds up, with those that depend on them.
+    /// The tasks that it blocks, with those that depend on them.
     pub blocks: Vec<String>,
-    /// Who may decide: a person, a lead too, or nobody but the service.
+    /// Who can decide: a person, also a lead, or only the service.
     #[schemars(with = "Words<Decider>")]
     pub who: Decider,
     pub text: String,
     /// What can be done about it, the most likely first.
     pub options: Vec<Offered>,
+}
+
+impl Waiting {
+    /// Whether both are the same thing, however long it has waited and whatever it holds up by now.
+    pub fn is_about_the_same(&self, other: &Waiting) -> bool {
+        let name = |it: &Waiting| {
+            let Waiting { task, worker, approval, request, service, dependency, channel, .. } = it.clone();
+            (it.kind, [task, worker, approval, request, service, dependency, channel])
+        };
+        name(self) == name(other)
+    }
 }
 
 /// Something that can be done.
@@ -47,7 +58,7 @@ pub struct Offered {
     #[serde(flatten)]
     #[schemars(with = "Named")]
     pub choice: Choice,
-    /// What it will do.
+    /// Its effect.
     pub text: String,
 }
 

@@ -14,7 +14,7 @@ pub struct Guard {
     pub guard: Condition,
     pub holds: bool,
     pub detail: String,
-    /// What can be done where it does not hold, the most likely first.
+    /// What can be done if the condition does not hold, the most likely first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next: Vec<Offered>,
     /// The last lines that a test or a hook printed.
@@ -38,7 +38,7 @@ pub struct TaskWhy {
     #[serde(default)]
     pub spec: Option<String>,
     pub guards: Vec<Guard>,
-    /// What of it waits for a person, as `/waiting` has it: its own, and what it waits behind.
+    /// Its items that wait for a person, as in `/waiting`: its own, and those that it waits behind.
     pub waiting: Vec<Waiting>,
     /// The call that waits for a person.
     pub call: Option<Call>,
@@ -56,11 +56,11 @@ pub struct FleetWhy {
     pub id: String,
     /// `running` or `stopped`.
     pub state: String,
-    /// What stands in the way of all.
+    /// The obstacles to all tasks.
     pub guards: Vec<Guard>,
-    /// What waits for a person, as `/waiting` has it.
+    /// The items that wait for a person, as in `/waiting`.
     pub waiting: Vec<Waiting>,
-    /// What each open task waits for.
+    /// The conditions of each open task.
     pub tasks: Vec<Waits>,
 }
 
@@ -70,7 +70,7 @@ pub struct Waits {
     pub title: String,
     #[schemars(with = "Words<Status>")]
     pub status: Status,
-    /// The first condition that does not hold; null where it is at work.
+    /// The first condition that does not hold; null if it is working.
     #[schemars(with = "Option<Words<Condition>>")]
     pub guard: Option<Condition>,
     pub detail: Option<String>,

@@ -14,7 +14,7 @@ pub struct Workers {
     pub next: Option<String>,
 }
 
-/// A worker. Only people and its own agent are told more than what everybody may know.
+/// A worker. Only people and its own agent get more than its public part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
     #[serde(flatten)]
@@ -23,7 +23,7 @@ pub struct Worker {
     pub whole: Option<WorkerWhole>,
 }
 
-/// What everybody may know of a worker.
+/// The public part of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerLine {
     pub name: String,
@@ -62,7 +62,7 @@ pub struct WorkerWhole {
     pub activity: Activity,
 }
 
-/// What a worker does, or waits for. `until` is when it goes on by itself, `since` how long it is so.
+/// The activity of a worker, or what it waits for. `until` is when it continues by itself, `since` when it began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum Activity {
@@ -87,13 +87,16 @@ pub enum Activity {
     Retry {
         until: String,
     },
+    /// It goes on when main's own tests have passed.
+    #[serde(rename = "main_tests")]
+    MainTests,
     Stuck,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spawn {
-    /// The next free letter where it is left out.
+    /// The next free letter if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Name>")]
     pub name: Option<String>,
@@ -108,7 +111,7 @@ pub struct Spawn {
 pub struct Assign {
     #[schemars(with = "Name")]
     pub task: String,
-    /// What was not clear before.
+    /// The clarification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clarification: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! beads: `.beads/issues.jsonl`, one issue in each line.
+//! beads: `.beads/issues.jsonl`, one issue per line.
 //!
-//! `blocks`, `waits-for` and `conditional-blocks` are waited for. `parent-child` makes an epic the name of its children, so
-//! that who waits for the epic waits for them, and they wait for what the epic waits for; any other parent is itself a
+//! `blocks`, `waits-for` and `conditional-blocks` are dependencies. `parent-child` makes an epic stand for its children: an issue
+//! that depends on the epic depends on them, and they depend on the dependencies of the epic. Any other parent is itself a
 //! task and comes after its children.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! BMAD: an epics file (or a folder of them), story files, and `sprint-status.yaml`.
 //!
-//! The stories of an epic follow each other; epics stand side by side. What is done is what `sprint-status.yaml` says; without
-//! it, what the story's own file says.
+//! The stories of an epic depend on each other in order; epics are independent. `sprint-status.yaml` decides what is done; without
+//! it, the story's own file does.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Ticking a box: one sign of one line, and only where that line stands there as it was read, and once.
+//! Ticks a box: changes one character of one line, if the line is unchanged since it was read and appears once.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Kiro and cc-sdd: `.kiro/specs/NAME/` with `requirements.md`, `design.md` and `tasks.md`.
 //!
-//! Tasks follow each other by their numbers; neighbours marked `(P)` below the same parent stand side by side. A task with
-//! tasks below it is no task of its own: it is ticked with the last of them. `[ ]*` may be left out, and is.
+//! Tasks depend on each other in the order of their numbers; neighbours marked `(P)` below the same parent are independent. A task
+//! with tasks below it is not a task of its own: it is ticked with the last of them. `[ ]*` is optional and is left out.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use kernel::specs::Mark;
 use super::list::{Item, List, State};
 use super::plain::{SIGN, state, told};
 use super::spec_path::{Source, SpecPath, joined};
-use super::text::{self, Entry, TaskBox, TextLine, Tick, strip_word};
+use super::text::{self, BoxState, Entry, TaskBox, TextLine, strip_word};
 use super::{Found, ReadError, Restore, Ticked, boxes, put_back};
 
 const NO_NUMBER: &str = "a task has a number such as 2.1 after its box";
@@ -105,7 +105,7 @@ fn list(tasks: &Source, criteria: &BTreeMap<String, Vec<String>>, others: &[&str
         if parents.iter().any(|parent| parent == number) {
             continue;
         }
-        if entry.task.tick == Tick::Other {
+        if entry.task.tick == BoxState::Other {
             list.not_understood(tasks, line, SIGN);
             continue;
         }
@@ -210,12 +210,12 @@ pub fn tick(tick: &super::Tick<'_>) -> Ticked {
         let parent = above(number);
         let numbered = numbered(&content);
         let below = |number: &str| number.strip_prefix(parent).is_some_and(|rest| rest.starts_with('.'));
-        let open = |task: &TaskBox<'_>| task.tick != Tick::Done && !task.star;
+        let open = |task: &TaskBox<'_>| task.tick != BoxState::Done && !task.star;
         if numbered.iter().any(|(task, number, _)| below(number) && open(task)) {
             break;
         }
         let mut lines =
-            numbered.iter().filter(|(task, number, _)| *number == parent && task.tick == Tick::Open);
+            numbered.iter().filter(|(task, number, _)| *number == parent && task.tick == BoxState::Open);
         let (Some((.., line)), None) = (lines.next(), lines.next()) else { break };
         let Some(Ticked::Now(with_parent)) =
             boxes::ticked(line).map(|new| boxes::replaced(&content, line, &new))

@@ -1,4 +1,4 @@
-//! A list of tasks on its way to stories: what is done is left out and satisfies whoever waits for it.
+//! A list of tasks before it becomes stories: tasks that are done are left out, and dependencies on them are satisfied.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
-//! Specs that people already have: which format a file or folder is in, what its list of tasks says, and how a task of it is
-//! marked as done.
+//! Specs that people already have: detects the format of a file or folder, reads its list of tasks, and marks a task
+//! as done.
 //!
-//! A list is read by rules, without a model, and only what the rules know is a story: every other line is handed back with
-//! the reason. Prose has no stories; somebody has to split it.
+//! A list is read by rules, without a model, and only lines that match a rule are stories: every other line is returned with
+//! the reason. Prose has no stories; the architect splits it.
 
 mod beads;
 mod bmad;
@@ -56,12 +56,12 @@ pub struct Line {
 /// Why a spec cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("{path} is not there")]
+    #[error("{path} does not exist")]
     Missing { path: PathBuf },
     #[error("{path} is outside of the repository {root}; copy it into the repository")]
     Outside { path: PathBuf, root: PathBuf },
     #[error(
-        "{path} leads into a git directory, which holds no content of the repository; copy the text into a file"
+        "{path} leads into a git directory, which is not part of the repository's content; copy the text into a file"
     )]
     InGit { path: String },
     #[error("{path} is not a plain file")]
@@ -72,15 +72,15 @@ pub enum ReadError {
     NotUtf8 { path: String, line: usize },
     #[error("{path}:{line}: {why}")]
     Broken { path: String, line: usize, why: String },
-    #[error("{path} is in no format that is known; name one file, or the folder of one spec")]
+    #[error("{path} is in no known format; name one file, or the folder of one spec")]
     NoFormat { path: String },
-    #[error("{path} holds several specs; name one of them: {}", .names.join(", "))]
+    #[error("{path} contains several specs; name one of them: {}", .names.join(", "))]
     Several { path: String, names: Vec<String> },
     #[error("{path} has no tasks")]
     Empty { path: String },
     #[error("{path}: nothing is left to do: all {done} tasks are done")]
     AllDone { path: String, done: usize },
-    #[error("{path}: {left} of its tasks are not done, and none of them can be taken up: {why}")]
+    #[error("{path}: {left} of its tasks are not done, and none of them can start: {why}")]
     NothingToTake { path: String, left: usize, why: String },
     #[error("{path}: {why}")]
     Stories { path: String, why: String },

@@ -1,6 +1,6 @@
 //! OpenSpec: `openspec/changes/ID/` with `proposal.md`, `design.md`, `tasks.md` and `specs/**/spec.md`.
 //!
-//! The tasks of a change are a chain. Its scenarios are asked of the last one: no other can meet them all.
+//! The tasks of a change form a chain. Its scenarios belong to the last one: no earlier one can fulfil them all.
 
 use kernel::specs::Mark;
 
@@ -8,7 +8,7 @@ use super::kiro::spoken;
 use super::list::{Item, List};
 use super::plain::{SIGN, state, told};
 use super::spec_path::{Source, SpecPath, joined};
-use super::text::{self, Entry, TaskBox, TextLine, Tick, after_label, strip_word};
+use super::text::{self, BoxState, Entry, TaskBox, TextLine, after_label, strip_word};
 use super::{Found, ReadError};
 
 /// How deep `specs` is looked into.
@@ -123,7 +123,7 @@ fn list(tasks: &Source, others: &[&str]) -> List {
             Some((number, said)) if !said.is_empty() => (number.to_owned(), said),
             _ => (format!("line-{}", entry.number), entry.task.text),
         };
-        if entry.task.tick == Tick::Other || said.is_empty() {
+        if entry.task.tick == BoxState::Other || said.is_empty() {
             list.not_understood(tasks, line, if said.is_empty() { "this box is for nothing" } else { SIGN });
             continue;
         }

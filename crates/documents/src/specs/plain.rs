@@ -1,10 +1,10 @@
-//! Plain Markdown: boxes are tasks, and so are the points below a heading such as `Tasks`. Anything else is prose.
+//! Plain Markdown: boxes are tasks, and so are list items below a heading such as `Tasks`. Anything else is prose.
 
 use kernel::specs::Mark;
 
 use super::list::{Item, List, State};
 use super::spec_path::{Source, SpecPath};
-use super::text::{self, Entry, TaskBox, Tick, indent, strip_word};
+use super::text::{self, BoxState, Entry, TaskBox, indent, strip_word};
 use super::{Found, ReadError};
 
 /// Headings whose points are tasks though they have no boxes.
@@ -41,7 +41,7 @@ fn list(source: &Source) -> List {
             list.not_understood(source, line, CRITERION);
             continue;
         }
-        if entry.task.tick == Tick::Other || entry.task.text.is_empty() {
+        if entry.task.tick == BoxState::Other || entry.task.text.is_empty() {
             let empty = "this box is for nothing";
             list.not_understood(source, line, if entry.task.text.is_empty() { empty } else { SIGN });
             continue;
@@ -109,8 +109,8 @@ fn said(line: &str) -> Option<&str> {
     Some(rest.strip_prefix([' ', '\t'])?.trim()).filter(|said| !said.is_empty())
 }
 
-pub fn state(tick: Tick) -> State {
-    if tick == Tick::Done { State::Done } else { State::Open }
+pub fn state(tick: BoxState) -> State {
+    if tick == BoxState::Done { State::Done } else { State::Open }
 }
 
 fn body(details: &str, headings: &[&str], source: &Source) -> String {

@@ -1,14 +1,14 @@
 //! spec-kit: `specs/NNN-name/` with `spec.md`, `plan.md` and `tasks.md`.
 //!
-//! The phases of `tasks.md` follow each other, and so do the tasks of a phase, except that neighbours marked `[P]` stand
-//! side by side. What has to be true of a user story is asked of the task of it that comes last.
+//! The phases of `tasks.md` depend on each other in order, and so do the tasks of a phase, except that neighbours marked `[P]` are
+//! independent. The acceptance criteria of a user story belong to its last task.
 
 use kernel::specs::Mark;
 
 use super::list::{Item, List};
 use super::plain::{SIGN, state, told};
 use super::spec_path::{Source, SpecPath, joined};
-use super::text::{self, TextLine, Tick, after_label, strip_word};
+use super::text::{self, BoxState, TextLine, after_label, strip_word};
 use super::{Found, ReadError};
 
 const NO_NUMBER: &str = "a task has a number such as T012 after its box";
@@ -87,7 +87,7 @@ fn list(tasks: &Source, stories: &[UserStory], others: &[&str]) -> List {
     for entry in &entries {
         let Some(said) = said(entry.task.text) else { continue };
         let line = TextLine { number: entry.number, text: entry.line, quiet: false };
-        if entry.task.tick == Tick::Other {
+        if entry.task.tick == BoxState::Other {
             list.not_understood(tasks, line, SIGN);
             continue;
         }

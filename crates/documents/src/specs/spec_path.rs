@@ -1,4 +1,4 @@
-//! Where a spec is: a file or folder of the repository, and reading what is there within limits.
+//! The path of a spec: a file or folder of the repository, read within limits.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,7 +1,7 @@
 //! Task Master: `.taskmaster/tasks/tasks.json`, with a list of tasks for each tag, and subtasks.
 //!
-//! A task with subtasks is no task of its own: it is set to done with the last of them. Only one tag is read, the one that
-//! `state.json` says is worked on.
+//! A task with subtasks is not a task of its own: it is set to done with the last of them. Only the current tag
+//! of `state.json` is read.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

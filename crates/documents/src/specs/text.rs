@@ -1,4 +1,4 @@
-//! Markdown as far as lists of tasks need it: headings, boxes with what stands below them, and criteria.
+//! The part of Markdown that lists of tasks need: headings, boxes with their content, and criteria.
 
 /// A line of a text. What is in a fence of code or in a comment is shown and means nothing.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ pub fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tick {
+pub enum BoxState {
     Open,
     Done,
     /// A sign that nobody has explained.
@@ -85,7 +85,7 @@ pub enum Tick {
 #[derive(Clone, Copy, Debug)]
 pub struct TaskBox<'a> {
     pub indent: usize,
-    pub tick: Tick,
+    pub tick: BoxState,
     /// Directly after the box: it may be left out.
     pub star: bool,
     pub text: &'a str,
@@ -114,9 +114,9 @@ pub fn task_box(line: &str) -> Option<TaskBox<'_>> {
         return None;
     }
     let tick = match sign {
-        ' ' | '-' | '~' | '/' => Tick::Open,
-        'x' | 'X' => Tick::Done,
-        _ => Tick::Other,
+        ' ' | '-' | '~' | '/' => BoxState::Open,
+        'x' | 'X' => BoxState::Done,
+        _ => BoxState::Other,
     };
     Some(TaskBox { indent: indent(line), tick, star, text: rest.trim() })
 }

@@ -1,4 +1,4 @@
-//! Tickets that wait for each other in a circle: none of them can ever begin.
+//! Finds tickets that depend on each other in a circle: none of them can ever start.
 
 use super::{Problem, Seen, Status};
 use machines::names::TaskId;

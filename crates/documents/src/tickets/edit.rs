@@ -1,4 +1,4 @@
-//! Edits of a ticket's bytes. What is not meant stays as it was, byte for byte.
+//! Edits the bytes of a ticket. All other bytes stay the same.
 
 use super::front::Front;
 use super::text::OUR_NOTE;

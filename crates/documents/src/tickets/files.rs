@@ -1,4 +1,4 @@
-//! Ticket files: read within limits, written only over what was read.
+//! Ticket files: read within limits, and overwritten only if they are unchanged since they were read.
 
 use super::{Problem, Status, Ticket, add_note, set_status};
 use kernel::Millis;
@@ -273,7 +273,7 @@ fn read_plain(path: &Path, bytes_max: u64) -> Result<(Vec<u8>, Metadata), ReadEr
 pub enum ChangeError {
     #[error("{path} changed since it was read; read it again")]
     Changed { path: PathBuf },
-    #[error("{path} is not there")]
+    #[error("{path} does not exist")]
     Gone { path: PathBuf },
     #[error("{0}")]
     NotATicket(#[from] Problem),

@@ -1,7 +1,7 @@
 //! The front matter: flat `key: value` lines between two lines of `---`, at the very beginning of the file.
 //!
-//! A parser of its own and not one of YAML: `tk` reads it with line patterns, so what YAML would make of an anchor, a
-//! tag or a folded text is not what `tk` sees. Each value is known by where it stands, so that an edit can leave all else.
+//! This is a parser of its own and not one of YAML: `tk` reads it with line patterns, so YAML would read an anchor, a
+//! tag or a folded text differently. Each value has its position, so that an edit can leave everything else unchanged.
 
 use super::{Problem, shown};
 use std::ops::Range;

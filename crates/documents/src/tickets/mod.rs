@@ -1,8 +1,8 @@
-//! Tickets as files, in the format of the `tk` program: `.tickets/<id>.md`, a front matter and a Markdown text.
+//! Tickets as files, in the format of the `tk` program: `.tickets/<id>.md`, with front matter and a Markdown text.
 //!
-//! Invariants: only the first front matter of a file says anything about the ticket, whatever its text pretends; an edit
-//! changes the line that it means and no other byte; a file that is no ticket is told with its place and stops nothing
-//! else; a file that changed since it was read is never overwritten.
+//! Invariants: only the first front matter of a file counts, whatever its text contains; an edit
+//! changes one line and no other byte; an invalid file is reported with its position and does not affect
+//! others; a file that changed since it was read is never overwritten.
 
 mod circles;
 mod edit;
@@ -63,14 +63,7 @@ pub struct Ticket {
     pub notes: Vec<Note>,
 }
 
-machines::wire_enum! {
-    /// What `tk` calls the status of a ticket.
-    pub enum Status {
-        Open = "open",
-        InProgress = "in_progress",
-        Closed = "closed",
-    }
-}
+pub use machines::task::TicketStatus as Status;
 
 /// Why a file is not read as a ticket.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -190,7 +183,7 @@ impl Ticket {
         }
         SeenTicket {
             id: self.id.clone(),
-            status: SmolStr::new_static(self.status.name()),
+            status: self.status,
             title: self.title.clone(),
             body,
             task_type: self.kind.as_deref().and_then(TaskType::read).unwrap_or(TaskType::Task),

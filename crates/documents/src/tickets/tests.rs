@@ -73,7 +73,7 @@ fn a_ticket_of_tk_is_read() {
 
     let seen = ticket.to_seen(true);
     assert_eq!((seen.task_type, seen.priority, seen.by_hand), (TaskType::Bug, 1, true));
-    assert_eq!((seen.status.as_str(), seen.depends_on.len()), ("open", 2));
+    assert_eq!((seen.status, seen.depends_on.len()), (machines::task::TicketStatus::Open, 2));
 }
 
 /// The original takes any `status:` between any two `---` for the ticket's.

@@ -1,4 +1,4 @@
-//! The Markdown below the front matter, as far as it means something: a title, and sections by their headings.
+//! The Markdown below the front matter: a title, and sections by their headings.
 
 use machines::task::{PLAN_BULLETS_MAX, PLAN_BULLETS_MIN};
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! Waiting until a directory of tickets may have changed, without asking every file each second.
+//! Waits until a directory of tickets may have changed, without reading every file each second.
 //!
-//! The kernel of the system tells of changes (inotify, one watch on the directory). A slow beat comes with it: it finds
-//! changes where nothing is told (network file systems, a queue that overflowed), and the directory once it is made.
-//! Whoever waits scans afterwards: a wake-up without a change costs one listing and one `stat` for each file.
+//! The operating system reports changes (inotify, one watch on the directory). A slow timer runs beside it: it finds
+//! changes that are not reported (network file systems, a queue that overflowed), and the directory when it is created.
+//! The caller scans afterwards: a wake-up without a change costs one listing and one `stat` for each file.
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use std::io;

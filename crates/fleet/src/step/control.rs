@@ -1,10 +1,11 @@
-//! How a step at work is ended, answered and spoken to, whoever started it.
+//! Ends a running step, answers its questions and sends it messages, whichever process started it.
 
 use std::sync::{Arc, PoisonError};
 
 use kernel::command::{Happened, Usage};
+use kernel::effect::{StepEnd, StepMessage};
 use kernel::rooms::Seat;
-use machines::names::{EffectId, TaskId};
+use machines::names::EffectId;
 use smol_str::SmolStr;
 use tokio::sync::{mpsc, oneshot};
 
@@ -13,11 +14,14 @@ use crate::kept_command::{self, CommandError};
 use crate::{Shared, endings, room_text, step_commands::StepCommand, tip};
 
 /// Ends a step or gate that is no longer wanted, whoever started it, and says when it is gone.
-pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option<Happened> {
-    let usage = match gone(shared, step, false).await {
+pub async fn end(shared: &Arc<Shared>, of: &StepEnd, step: &EffectId) -> Option<Happened> {
+    let finish = matches!(of, StepEnd::Seat { finish: true, .. });
+    let usage = match gone(shared, step, finish).await {
         Ok(usage) => usage,
         Err(error) => return Some(endings::failed(error)),
     };
+    // An agent that spoke leaves nothing behind.
+    let Some(task) = of.task() else { return Some(Happened::StepEnded { tip: None, usage }) };
     match tip::bring_in(shared, task).await {
         Ok(tip) => Some(Happened::StepEnded { tip, usage }),
         // The processes are gone, which is what was asked; the tree is looked at again by whoever needs it.
@@ -25,14 +29,6 @@ pub async fn end(shared: &Arc<Shared>, task: &TaskId, step: &EffectId) -> Option
             shared.notice(format!("{task}: {error}"));
             Some(Happened::StepEnded { tip: None, usage })
         }
-    }
-}
-
-/// The same of a reply, which leaves nothing behind.
-pub async fn end_reply(shared: &Arc<Shared>, reply: &EffectId, finish: bool) -> Option<Happened> {
-    match gone(shared, reply, finish).await {
-        Ok(usage) => Some(Happened::StepEnded { tip: None, usage }),
-        Err(error) => Some(endings::failed(error)),
     }
 }
 
@@ -84,36 +80,25 @@ pub async fn answer(
     Some(Happened::CallAnswered)
 }
 
-/// Says something to an agent at work.
-pub async fn tell(shared: &Arc<Shared>, step: &EffectId, text: &str) -> Option<Happened> {
+/// Says something to an agent in its step. A message of a room that is not kept any more is heard by nobody.
+pub async fn tell(shared: &Arc<Shared>, message: &StepMessage, step: &EffectId) -> Option<Happened> {
+    let text = match message {
+        StepMessage::Task { text, .. } => Some(text.clone()),
+        StepMessage::Seat { seat: Seat::Room { channel, agent }, number } => {
+            let world = shared.world();
+            world.channel(channel).and_then(|room| room_text::interjection(room, agent, *number))
+        }
+        StepMessage::Seat { seat: Seat::Architect, .. } => None,
+    };
+    let Some(text) = text else { return Some(Happened::Told { heard: false }) };
     let mut heard = false;
     if let Some(way) = way_to(shared, step).await {
         let (send, receive) = oneshot::channel();
-        if way.send(StepCommand::Tell { text: text.to_owned(), heard: send }).is_ok() {
+        if way.send(StepCommand::Tell { text, heard: send }).is_ok() {
             heard = receive.await.unwrap_or(false);
         }
     }
     Some(Happened::Told { heard })
-}
-
-/// Passes a message of the room on to an agent that is speaking there. One that is not kept any more is heard by nobody.
-pub async fn tell_in_reply(
-    shared: &Arc<Shared>,
-    seat: &Seat,
-    reply: &EffectId,
-    number: u64,
-) -> Option<Happened> {
-    let text = match seat {
-        Seat::Room { channel, agent } => {
-            let world = shared.world();
-            world.channel(channel).and_then(|room| room_text::interjection(room, agent, number))
-        }
-        Seat::Architect => None,
-    };
-    match text {
-        Some(text) => tell(shared, reply, &text).await,
-        None => Some(Happened::Told { heard: false }),
-    }
 }
 
 /// The way to a step that is asked for, as soon as it has been taken up. `None`: it is over.

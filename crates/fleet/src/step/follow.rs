@@ -1,4 +1,4 @@
-//! Reads a step to where it has got, and tells the kernel.
+//! Reads the output of a step as it grows, and reports it to the kernel.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -201,7 +201,7 @@ impl<'a> Follower<'a> {
                         self.was_full = true;
                         let whose = &self.step.file.is_for;
                         self.shared.notice(format!(
-                            "{whose}: what the agent prints cannot be kept, so it waits: {what}"
+                            "{whose}: its output cannot be stored, so it waits: {what}"
                         ));
                     }
                     Some(News::Exit(exit)) => {
@@ -363,7 +363,7 @@ impl<'a> Follower<'a> {
         let world = self.shared.world();
         world.effects.values().any(|effect| {
             matches!(effect.as_ref(),
-                Effect::AnswerCall { step, call: asked, .. } | Effect::AnswerInReply { reply: step, call: asked, .. }
+                Effect::AnswerCall { step, call: asked, .. }
                 if *step == self.step.file.effect && asked == call)
         })
     }

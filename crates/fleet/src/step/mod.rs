@@ -1,9 +1,9 @@
-//! Steps: an agent's program at work under its keeper, and what it says on its way to the kernel. A reply of an agent that
-//! speaks outside of any task is one too: it has no tip, no gate and no hooks.
+//! Steps: an agent's program under its keeper, and its output on the way to the kernel. A reply of an agent outside of
+//! tasks is a step too: it has no tip, no gate and no hooks.
 //!
-//! All that is needed to take a step up again lies in its folder: what was asked for, what was sent to the program,
-//! what it printed, how it ended. So a step that is found again is read from its beginning, and what the log has
-//! heard already counts once.
+//! The folder of a step has everything that is needed to continue it: the request, the input sent to the program,
+//! its output, and how it ended. So a step that is found again is read from its beginning, and the log counts
+//! everything once.
 
 mod control;
 mod follow;
@@ -31,7 +31,7 @@ use log::outbox::Attempt;
 use log::owner::SubmitError;
 use process::keeper::{self, Exit, KeeperError, Tail};
 
-pub use control::{answer, end, end_reply, tell, tell_in_reply};
+pub use control::{answer, end, tell};
 
 use follow::{Follower, Gone};
 

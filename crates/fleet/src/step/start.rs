@@ -1,13 +1,13 @@
-//! How a step is started, or found again.
+//! Starts a step, or finds it again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use kernel::command::{Happened, StepFailure, Usage};
-use kernel::effect::Say;
+use kernel::effect::{Prompt, Say, StepStart};
 use kernel::rooms::Seat;
 use kernel::{Effect, World};
-use machines::names::{AgentName, EffectId, TaskId};
+use machines::names::{AgentName, EffectId, RunId, TaskId, WorkerName};
 use smol_str::SmolStr;
 
 use super::{For, STEP_FILE, Step, StepError, StepFile, cut_off, failed, usage_of};
@@ -47,7 +47,7 @@ pub async fn begin(
         // Begun, and not even its own file was written: nothing was started.
         _ => {}
     }
-    if let Effect::StartStep { task, .. } = effect {
+    if let Effect::StartStep { of: StepStart::Task { task, .. }, .. } = effect {
         let over = hooks::in_tree(shared, hooks::HookPoint::StepBefore, id.as_str(), task).await;
         let over = over.map_err(|error| fail(error.into()))?;
         if !over || !shared.world().effects.contains_key(id) {
@@ -73,9 +73,6 @@ struct Work {
     agent: AgentName,
     /// The turn that was reached before.
     turn: u32,
-    session: SmolStr,
-    resume: bool,
-    turns_left: u32,
     prompt: String,
     kind: PromptKind,
     budget_usd: Option<f64>,
@@ -94,10 +91,14 @@ async fn prepare(
     effect: &Effect,
 ) -> Result<(StepFile, Spec), StepError> {
     let in_force = shared.in_force();
-    let work = match effect {
-        Effect::StartStep { .. } => step(shared, &in_force, effect).await?,
-        Effect::StartReply { .. } => reply(shared, &in_force, id, effect).await?,
-        _ => return Err(StepError::NotAStep),
+    let Effect::StartStep { of, session, resume, turns_left } = effect else {
+        return Err(StepError::NotAStep);
+    };
+    let work = match of {
+        StepStart::Task { task, worker, run, prompt } => {
+            step(shared, &in_force, task, worker, run, prompt).await?
+        }
+        StepStart::Seat { seat, agent, prompt } => reply(shared, &in_force, id, seat, agent, prompt).await?,
     };
     let agent = settings_of(&in_force, &work.agent)?;
     let adapter = agent.adapter.adapter();
@@ -106,12 +107,12 @@ async fn prepare(
         For::Seat { seat } => (seat.to_string(), work.agent.to_string(), String::new()),
     };
     let order = Order {
-        session: work.session,
-        resume: work.resume,
+        session: session.clone(),
+        resume: *resume,
         prompt: work.prompt,
         kind: work.kind,
         system: agent.prompt.clone(),
-        turns_left: work.turns_left,
+        turns_left: *turns_left,
         model: agent.model.clone(),
         allowed_tools: agent.allowed_tools.as_ref().map(|tools| tools.iter().map(SmolStr::from).collect()),
         tree: work.tree.clone(),
@@ -182,10 +183,14 @@ fn settings_of<'a>(in_force: &'a SettingsInForce, agent: &AgentName) -> Result<&
 }
 
 /// A step of a task: in its tree, which sees main as it is now.
-async fn step(shared: &Arc<Shared>, in_force: &SettingsInForce, effect: &Effect) -> Result<Work, StepError> {
-    let Effect::StartStep { task, worker, run, session, resume, prompt, turns_left } = effect else {
-        return Err(StepError::NotAStep);
-    };
+async fn step(
+    shared: &Arc<Shared>,
+    in_force: &SettingsInForce,
+    task: &TaskId,
+    worker: &WorkerName,
+    run: &RunId,
+    prompt: &Prompt,
+) -> Result<Work, StepError> {
     let world = shared.world();
     let known = world.task(task).ok_or_else(|| Missing::Task(task.clone()))?;
     let place = known.work.place.as_ref().ok_or_else(|| Missing::Tree(task.clone()))?;
@@ -213,9 +218,6 @@ async fn step(shared: &Arc<Shared>, in_force: &SettingsInForce, effect: &Effect)
         is_for: For::Task { task: task.clone(), worker: worker.clone(), run: run.clone() },
         agent: started.agent.clone(),
         turn: started.machine.inner().current_turn,
-        session: session.clone(),
-        resume: *resume,
-        turns_left: *turns_left,
         prompt: text,
         kind: prompt.into(),
         budget_usd: prompt_text::budget_left(&world, known, started),
@@ -232,11 +234,10 @@ async fn reply(
     shared: &Arc<Shared>,
     in_force: &SettingsInForce,
     id: &EffectId,
-    effect: &Effect,
+    seat: &Seat,
+    agent: &AgentName,
+    prompt: &Say,
 ) -> Result<Work, StepError> {
-    let Effect::StartReply { seat, agent, session, resume, prompt, turns_left } = effect else {
-        return Err(StepError::NotAStep);
-    };
     let settings = settings_of(in_force, agent)?;
     let world = shared.world();
     let (review, text, kind) = told(shared, in_force, &world, seat, prompt).await?;
@@ -247,9 +248,6 @@ async fn reply(
         is_for: For::Seat { seat: seat.clone() },
         agent: agent.clone(),
         turn: 0,
-        session: session.clone(),
-        resume: *resume,
-        turns_left: *turns_left,
         prompt: text,
         kind,
         budget_usd: prompt_text::budget_in_seat(&world, seated),

@@ -8,11 +8,13 @@ use super::*;
 const CHILD_FOLDER: &str = "ADJ_TEST_GIT_FOLDER";
 const CHILD_WORKTREE: &str = "ADJ_TEST_GIT_WORKTREE";
 
+/// Slow: a process is started and killed once for each moment.
 #[test]
 fn a_task_in_a_clone_lives_on_after_a_kill_anywhere() {
     kill_everywhere(Isolation::Clone);
 }
 
+/// Slow: a process is started and killed once for each moment.
 #[test]
 fn a_task_in_a_worktree_lives_on_after_a_kill_anywhere() {
     kill_everywhere(Isolation::Worktree);

@@ -2,20 +2,21 @@
 
 use super::{Folded, no};
 use crate::World;
+use crate::config::Micros;
+use crate::effect::Session;
 use crate::event::{
     BudgetRaised, Charged, Fold, Reserved, SeatCharged, SeatReserved, SeatUnreserved, Unreserved,
 };
-use crate::rooms::Seat;
 use crate::world::{BudgetScope, Metered, Spend, Tariff, Unknown};
 use imbl::OrdMap;
-use machines::names::{AgentName, RunId};
+use machines::names::AgentName;
 
 /// What a turn or a step used, on its way into every total that counts it.
 struct Charge {
     tariff: Tariff,
     /// 0: the rest of the whole step.
     turn: u32,
-    cost: crate::config::Micros,
+    cost: Micros,
     priced: bool,
     input_tokens: u64,
     output_tokens: u64,
@@ -24,7 +25,7 @@ struct Charge {
 }
 
 impl Charge {
-    fn known(&self) -> crate::config::Micros {
+    fn known(&self) -> Micros {
         if self.priced { self.cost } else { 0 }
     }
 
@@ -78,48 +79,71 @@ impl Charge {
     }
 }
 
+/// What is counted for one session, of an agent at work or of one that speaks.
+struct Account<'a> {
+    spend: &'a mut Spend,
+    reserved: &'a mut Micros,
+    reserved_day: &'a mut i64,
+    turns_charged: &'a mut u32,
+    metered: &'a mut Metered,
+}
+
 impl Fold<Reserved> for World {
     fn fold(&mut self, e: &Reserved) -> Folded {
-        self.edit_run(&e.id, |run| run.reserved_day = e.day)?;
-        self.reserve(&e.id, e.amount as i64)
+        self.reserve(&Session::Run(e.id.clone()), e.day, e.amount)
+    }
+}
+
+impl Fold<SeatReserved> for World {
+    fn fold(&mut self, e: &SeatReserved) -> Folded {
+        self.reserve(&Session::Seat(e.seat.clone()), e.day, e.amount)
     }
 }
 
 impl Fold<Unreserved> for World {
     fn fold(&mut self, e: &Unreserved) -> Folded {
-        let amount = self.run(&e.id).map_or(0, |run| run.reserved);
-        self.reserve(&e.id, -(amount as i64))
+        self.unreserve(&Session::Run(e.id.clone()), Micros::MAX)
     }
 }
 
-/// A step without a price costs what is known of it. What was set aside stays set aside, beside its tokens.
+impl Fold<SeatUnreserved> for World {
+    fn fold(&mut self, e: &SeatUnreserved) -> Folded {
+        self.unreserve(&Session::Seat(e.seat.clone()), Micros::MAX)
+    }
+}
+
 impl Fold<Charged> for World {
     fn fold(&mut self, e: &Charged) -> Folded {
-        let run = self.run(&e.id).ok_or_else(|| no("run", &e.id))?;
-        let charge = Charge {
+        let mut charge = Charge {
             tariff: e.tariff(),
             turn: e.turn,
             cost: e.cost,
             priced: e.priced,
             input_tokens: e.input_tokens,
             output_tokens: e.output_tokens,
-            before: run.metered,
+            before: Metered::default(),
         };
-        let add = |spend: &mut Spend| charge.add(spend);
-        // What is spent or held was set aside before: it is not counted twice.
-        let from_reserve = run.reserved.min(e.cost);
-        self.reserve(&e.id, -(from_reserve as i64))?;
-        self.edit_run(&e.id, |run| {
-            add(&mut run.spend);
-            run.turns_charged = run.turns_charged.max(e.turn);
-            charge.meter(&mut run.metered);
-        })?;
-        self.edit_task(&e.task, |task| add(&mut task.spend))?;
-        if let Some(worker) = e.worker.as_ref().filter(|name| self.workers.contains_key(*name)) {
-            self.edit_worker(worker, |worker| add(&mut worker.spend))?;
+        self.charge(&Session::Run(e.id.clone()), &e.agent, e.day, &mut charge)?;
+        self.edit_task(&e.task, |task| charge.add(&mut task.spend))?;
+        match e.worker.as_ref().filter(|name| self.workers.contains_key(*name)) {
+            Some(worker) => self.edit_worker(worker, |worker| charge.add(&mut worker.spend)),
+            None => Ok(()),
         }
-        charge.add_to_all(&mut self.spend, &e.agent, e.day);
-        Ok(())
+    }
+}
+
+impl Fold<SeatCharged> for World {
+    fn fold(&mut self, e: &SeatCharged) -> Folded {
+        let mut charge = Charge {
+            tariff: Tariff::of(&e.agent, e.model.as_ref()),
+            turn: e.turn,
+            cost: e.cost,
+            priced: e.priced,
+            input_tokens: e.input_tokens,
+            output_tokens: e.output_tokens,
+            before: Metered::default(),
+        };
+        self.charge(&Session::Seat(e.seat.clone()), &e.agent, e.day, &mut charge)
     }
 }
 
@@ -141,64 +165,68 @@ impl Fold<BudgetRaised> for World {
     }
 }
 
-impl Fold<SeatReserved> for World {
-    fn fold(&mut self, e: &SeatReserved) -> Folded {
-        self.edit_seat(&e.seat, |seated| seated.reserved_day = e.day)?;
-        self.reserve_for_seat(&e.seat, e.amount as i64)
-    }
-}
-
-impl Fold<SeatUnreserved> for World {
-    fn fold(&mut self, e: &SeatUnreserved) -> Folded {
-        let amount = self.seated(&e.seat).map_or(0, |seated| seated.reserved);
-        self.reserve_for_seat(&e.seat, -(amount as i64))
-    }
-}
-
-/// The same of an agent that is hosted outside of tasks.
-impl Fold<SeatCharged> for World {
-    fn fold(&mut self, e: &SeatCharged) -> Folded {
-        let seated = self.seated(&e.seat).ok_or_else(|| no("seat", &e.seat))?;
-        let charge = Charge {
-            tariff: Tariff::of(&e.agent, e.model.as_ref()),
-            turn: e.turn,
-            cost: e.cost,
-            priced: e.priced,
-            input_tokens: e.input_tokens,
-            output_tokens: e.output_tokens,
-            before: seated.metered,
-        };
-        let from_reserve = seated.reserved.min(e.cost);
-        self.reserve_for_seat(&e.seat, -(from_reserve as i64))?;
-        self.edit_seat(&e.seat, |seated| {
-            charge.add(&mut seated.spend);
-            seated.turns_charged = seated.turns_charged.max(e.turn);
-            charge.meter(&mut seated.metered);
-        })?;
-        charge.add_to_all(&mut self.spend, &e.agent, e.day);
-        Ok(())
-    }
-}
-
 impl World {
-    /// Adds to what is set aside for a run, in every scope at once.
-    fn reserve(&mut self, id: &RunId, amount: i64) -> Folded {
-        let run = self.run(id).ok_or_else(|| no("run", id))?;
-        let (task, agent, day) = (run.task.clone(), run.agent.clone(), run.reserved_day);
-        let add = |total: &mut u64| *total = total.saturating_add_signed(amount);
-        self.edit_run(id, |run| add(&mut run.reserved))?;
-        self.edit_task(&task, |task| add(&mut task.spend.reserved))?;
-        add(&mut self.spend.reserved);
-        add(&mut self.spend.by_agent.entry(agent).or_default().reserved);
-        add(&mut self.spend.by_day.entry(day).or_default().reserved);
+    fn edit_account(&mut self, of: &Session, edit: impl FnOnce(Account)) -> Folded {
+        match of {
+            Session::Run(id) => self.edit_run(id, |run| {
+                edit(Account {
+                    spend: &mut run.spend,
+                    reserved: &mut run.reserved,
+                    reserved_day: &mut run.reserved_day,
+                    turns_charged: &mut run.turns_charged,
+                    metered: &mut run.metered,
+                });
+            }),
+            Session::Seat(seat) => self.edit_seat(seat, |seated| {
+                edit(Account {
+                    spend: &mut seated.spend,
+                    reserved: &mut seated.reserved,
+                    reserved_day: &mut seated.reserved_day,
+                    turns_charged: &mut seated.turns_charged,
+                    metered: &mut seated.metered,
+                });
+            }),
+        }
+    }
+
+    /// A step without a price costs what is known of it. What was set aside stays set aside, beside its tokens.
+    fn charge(&mut self, of: &Session, agent: &AgentName, day: i64, charge: &mut Charge) -> Folded {
+        self.edit_account(of, |account| {
+            charge.before = *account.metered;
+            charge.add(account.spend);
+            *account.turns_charged = charge.turn.max(*account.turns_charged);
+            charge.meter(account.metered);
+        })?;
+        // What is spent or held was set aside before: it is not counted twice.
+        self.unreserve(of, charge.cost)?;
+        charge.add_to_all(&mut self.spend, agent, day);
         Ok(())
     }
 
-    fn reserve_for_seat(&mut self, seat: &Seat, amount: i64) -> Folded {
-        let seated = self.seated(seat).ok_or_else(|| no("seat", seat))?;
-        let (agent, day) = (seated.agent.clone(), seated.reserved_day);
+    fn reserve(&mut self, of: &Session, day: i64, amount: Micros) -> Folded {
+        self.edit_account(of, |account| *account.reserved_day = day)?;
+        self.set_aside(of, amount as i64)
+    }
+
+    /// Gives back what is set aside, as far as that is no more than this.
+    fn unreserve(&mut self, of: &Session, most: Micros) -> Folded {
+        let reserved = self.session(of).map_or(0, |known| known.reserved);
+        self.set_aside(of, -(reserved.min(most) as i64))
+    }
+
+    /// Adds to what is set aside for a session, in every scope at once.
+    fn set_aside(&mut self, of: &Session, amount: i64) -> Folded {
         let add = |total: &mut u64| *total = total.saturating_add_signed(amount);
-        self.edit_seat(seat, |seated| add(&mut seated.reserved))?;
+        let mut day = 0;
+        self.edit_account(of, |account| {
+            add(account.reserved);
+            day = *account.reserved_day;
+        })?;
+        if let Session::Run(id) = of {
+            let task = self.run(id).ok_or_else(|| no("run", id))?.task.clone();
+            self.edit_task(&task, |task| add(&mut task.spend.reserved))?;
+        }
+        let Some(agent) = self.session(of).map(|known| known.agent.clone()) else { return Ok(()) };
         add(&mut self.spend.reserved);
         add(&mut self.spend.by_agent.entry(agent).or_default().reserved);
         add(&mut self.spend.by_day.entry(day).or_default().reserved);

@@ -2,7 +2,7 @@
 
 use super::{Folded, no};
 use crate::World;
-use crate::effect::Effect;
+use crate::effect::{Effect, StepEnd};
 use crate::event::{
     AgentConnected, AgentGone, AgentSwitched, AnswerKept, ConfigChanged, DiskSeen, EffectAsked, EffectEnded,
     EffectFailed, FleetSwitched, Fold, HealthSeen, HeartbeatSeen, OutageCounted, StoodStill, WriterSeen,
@@ -41,7 +41,7 @@ impl Fold<EffectEnded> for World {
         {
             self.timers.remove(timer);
         }
-        if let Effect::EndReply { seat, .. } = effect.as_ref() {
+        if let Effect::EndStep { of: StepEnd::Seat { seat, .. }, .. } = effect.as_ref() {
             self.edit_seat(seat, |seated| {
                 seated.unfinished.remove(&e.id);
             })?;

@@ -7,10 +7,11 @@ use crate::event::{
     RequestForPerson, RequestLeft, RequestNoted, RequestQueued, RequestTried, Requested, SpecReviewed,
     SpecSubmitted, StoryLoaded,
 };
+use crate::old_records;
 use crate::specs::{Loaded, Spec, SpecState};
-use crate::words::Verdict;
+use crate::words::{NoteKind, Verdict};
 use crate::world::{
-    Approval, AskedCall, BudgetScope, Decided, GivenAnswer, Holder, Question, Request, call_digest,
+    Approval, AskedCall, BudgetScope, Decided, GivenAnswer, Holder, Note, Question, Request, call_digest,
 };
 use machines::architect;
 use machines::names::{RequestId, RunId, SpecId};
@@ -130,14 +131,14 @@ impl Fold<RequestTried> for World {
     fn fold(&mut self, e: &RequestTried) -> Folded {
         self.edit_request(&e.id, |request| {
             request.tries += 1;
-            request.notes.push_back(e.why.clone());
+            request.notes.push_back(Note { kind: NoteKind::Plain, text: e.why.clone() });
         })
     }
 }
 
 impl Fold<RequestNoted> for World {
     fn fold(&mut self, e: &RequestNoted) -> Folded {
-        self.edit_request(&e.id, |request| request.notes.push_back(e.note.clone()))
+        self.edit_request(&e.id, |request| request.notes.push_back(old_records::note(e)))
     }
 }
 

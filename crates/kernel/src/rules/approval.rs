@@ -144,7 +144,7 @@ pub(super) fn decided_for(
             let waits =
                 d.run(run)?.question.as_ref().is_some_and(|question| question.approval == approval.id);
             if waits && to == Status::InProgress {
-                return answer_waiting(d, id, run, decision.approve, note);
+                return answer_waiting(d, run, decision.approve, note);
             }
             if waits {
                 release(d, id, ReleaseReason::Blocked)?;

@@ -5,7 +5,7 @@
 
 use machines::machine::{Caller, Role};
 use machines::names::{AgentName, EffectId, RequestId, ServiceName, SpecId, TaskId};
-use machines::suspended::{Suspension, Wrapped};
+use machines::suspended::Wrapped;
 use machines::task::{self, Status};
 use machines::{architect, task::TaskType};
 use smol_str::{SmolStr, format_smolstr};
@@ -15,21 +15,23 @@ use super::approval::decide;
 use super::landing::{approve, is_at_tip};
 use super::people::person_moves;
 use super::seats::{self, Said, Spoken};
+use super::sessions;
 use crate::budget;
 use crate::checks::check_text;
 use crate::choice::Choice;
 use crate::command::{Actor, ArchitectAnswer, Decision, NewSpec, Refusal, Reply};
 use crate::config::Review;
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Say, Timer};
+use crate::effect::{Effect, Say, StepTree, Timer};
 use crate::event::{
     AnswerTold, ReplyDecided, RequestAnswered, RequestForPerson, RequestLeft, RequestNoted, RequestQueued,
     RequestTried, Requested, SpecReviewed, SpecSubmitted, StoryLoaded, TaskAdded, TaskEdited,
 };
 use crate::probe::Probe;
 use crate::rooms::Seat;
+use crate::session::Session;
 use crate::specs::{self, SPEC_BYTES_MAX, SpecState, Story, TRIES_MAX};
-use crate::words::RequestKind;
+use crate::words::{NoteKind, RequestKind};
 use crate::world::Request;
 
 /// The architect's own agent, by a rule that speaks for it.
@@ -296,7 +298,7 @@ fn quit(d: &mut Draft, id: &RequestId) {
     let reply = d.world.seated(&Seat::Architect).and_then(|seated| seated.reply.clone());
     let shown = reply.and_then(|reply| d.world.shown_in(&reply).map(|(request, _)| request.clone()));
     if shown.as_ref() == Some(id) {
-        seats::quit(d, &Seat::Architect);
+        sessions::quit(d, &Session::Seat(Seat::Architect), false);
     }
 }
 
@@ -692,7 +694,7 @@ fn refused(d: &mut Draft, id: &RequestId, why: &str) -> Ruled {
 /// A person is asked; the request stays in hand.
 fn escalate(d: &mut Draft, id: &RequestId, why: &str) -> Ruled {
     d.rule(Rule::ArchitectEscalated);
-    d.emit(RequestNoted { id: id.clone(), note: format_smolstr!("The architect: {why}") });
+    d.emit(RequestNoted { id: id.clone(), note: SmolStr::new(why), kind: NoteKind::Escalation });
     d.emit(RequestForPerson { id: id.clone() });
     tell(d, architect::Event::CannotAnswer)
 }
@@ -706,7 +708,7 @@ fn abandon(d: &mut Draft, id: &RequestId, reason: &str) -> Ruled {
 
 /// The request leaves the queue and waits for a person alone.
 fn leave_to_person(d: &mut Draft, id: &RequestId, why: &str) {
-    d.emit(RequestNoted { id: id.clone(), note: format_smolstr!("The architect gave up: {why}") });
+    d.emit(RequestNoted { id: id.clone(), note: SmolStr::new(why), kind: NoteKind::GaveUp });
     d.emit(RequestForPerson { id: id.clone() });
     leave_queue(d, id);
 }
@@ -751,17 +753,14 @@ pub(super) fn reply_over(d: &mut Draft, spoken: &Spoken, said: &Said) -> Ruled {
         }
         Said::Stopped => Ok(()),
         Said::Crashed(error) => {
-            seats::renew(d, &Seat::Architect, false);
+            sessions::renew(d, &Session::Seat(Seat::Architect), false);
             refused(d, &request.id, &format!("its program failed: {error}"))
         }
         Said::Away(away) => {
             d.rule(Rule::ArchitectSuspended);
-            let at = d.at();
-            let resets_at = away.resets_at.filter(|reset| *reset > at);
-            let who = Probe::Seat(Seat::Architect);
-            let until = super::service::suspended_until(d, who, &away.service, resets_at);
-            let service = SmolStr::new(away.service.as_str());
-            let suspension = Suspension { service, since: at, resets_at, until };
+            let of = Session::Seat(Seat::Architect);
+            let suspension = super::service::suspension(d, &of, &away.service, away.resets_at);
+            let until = suspension.until;
             d.move_architect(&Wrapped::Suspend(suspension), Caller::SYSTEM)?;
             d.set_timer(Timer::ArchitectSuspension, until);
             Ok(())
@@ -800,7 +799,7 @@ pub(super) fn person_answers(d: &mut Draft, request: &Request, text: &str) -> Re
         return Err(Refusal::new(409, "NOT_ESCALATED", message).hint("it answers in order of arrival"));
     }
     d.rule(Rule::PersonAnswered);
-    d.emit(RequestNoted { id: id.clone(), note: format_smolstr!("{by}: {text}") });
+    d.emit(RequestNoted { id: id.clone(), note: format_smolstr!("{by}: {text}"), kind: NoteKind::Plain });
     if !in_hand {
         // The architect had given it up: with what the person says it takes it up again.
         if !d.world.is_queued(id) {
@@ -921,6 +920,6 @@ pub(super) fn restore_architect(d: &mut Draft, is_back: impl Fn(&str) -> bool) -
 /// The workspace is asked for.
 pub(super) fn prepare(d: &mut Draft) {
     if agent(d).is_some() {
-        d.ask(Effect::PrepareSeat { seat: Seat::Architect });
+        d.ask(Effect::PrepareTree { of: StepTree::Seat { seat: Seat::Architect } });
     }
 }

@@ -13,8 +13,9 @@ use machines::{Wire, architect, run, task, turn, worker};
 use super::leases::end_lease;
 use super::next::{ask_gate, ask_tree, wake};
 use super::outcome::ask_after;
-use super::release::{abort_run, drop_question, quit_step};
+use super::release::{abort_run, drop_question};
 use super::rooms;
+use super::sessions;
 use super::step::{self, audit_call, audit_result};
 use crate::checks::channel_of;
 use crate::command::{Actor, Refusal};
@@ -23,6 +24,7 @@ use crate::effect::{Effect, Timer};
 use crate::event::{
     ArchitectAsked, ArchitectWork, ChannelSaid, MemberRests, RingChanged, SaidKind, TurnHeld,
 };
+use crate::session::Session;
 use crate::words::CommentKind;
 use crate::world::Holder;
 
@@ -134,7 +136,7 @@ pub(crate) fn carry_out_run(d: &mut Draft, id: &RunId, event: &Wrapped<run::Even
                 }
             }
             run::Effect::Release => {
-                quit_step(d, id);
+                sessions::quit(d, &Session::Run(id.clone()), false);
                 drop_question(d, id);
                 d.clear_timer(&Timer::Suspension { run: id.clone() });
             }

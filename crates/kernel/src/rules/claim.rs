@@ -8,12 +8,13 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::excerpts::first_line;
-use super::leases::{give_lease, reserve};
+use super::leases::give_lease;
 use super::service::begins;
+use super::sessions;
 use crate::command::Refusal;
 use crate::draft::{Draft, Ruled, system_for};
-use crate::event::{AgentTookOver, PlaceGiven, RunOpened, RunTaken, SessionRenewed, TurnsRaised};
-use crate::probe::Probe;
+use crate::event::{AgentTookOver, PlaceGiven, RunOpened, RunTaken, TurnsRaised};
+use crate::session::Session;
 use crate::why;
 use crate::words::CommentKind;
 use crate::world::Holder;
@@ -71,17 +72,21 @@ pub(super) fn claim(d: &mut Draft, name: &WorkerName, id: &TaskId) -> Ruled {
     }
     // Another agent's program knows nothing of the session.
     let used = d.task(id)?.work.place.as_ref().is_some_and(|place| place.session_used);
-    if used && d.world.run_of(id).is_some_and(|run| run.agent != agent) {
-        let session = d.new_session();
-        d.emit(SessionRenewed { id: id.clone(), session });
+    let before = d.world.run_of(id).filter(|run| used && run.agent != agent);
+    if let Some(before) = before.map(|run| Session::Run(run.id.clone())) {
+        sessions::renew(d, &before, false);
     }
     take_run(d, id, &agent, Holder::Worker(name.clone()))?;
-    if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
-        begins(d, &agent, Probe::Run(run));
+    if let Some(of) = d.world.run_of(id).map(|run| Session::Run(run.id.clone())) {
+        begins(d, &agent, of.probe());
+        sessions::reserve(d, &of);
     }
-    reserve(d, id);
-    let fleet = &d.world.config.fleet;
-    let limits = worker::Limits { max_steps: fleet.max_steps, max_fix_rounds: fleet.max_fix_rounds };
+    let config = &d.world.config;
+    let limits = worker::Limits {
+        max_steps: config.fleet.max_steps,
+        max_fix_rounds: config.fleet.max_fix_rounds,
+        backoff_seconds: config.limits.backoff_seconds,
+    };
     d.move_worker(name, worker::Event::Assign { task: id.clone(), claimable: true, limits }).map(drop)
 }
 

@@ -9,9 +9,10 @@ use smol_str::SmolStr;
 use super::Rule;
 use super::leases::end_lease;
 use super::main_tests::{gate_in_doubt, landing_in_doubt, not_run};
-use super::outcome::{done, past_ended, tip_moved};
+use super::outcome::past_ended;
 use super::people::{canceled, landing_is_written};
 use super::release::{abort_run, pause_run, release};
+use super::sessions::{self, done, tip_moved};
 use super::step::{seconds, stuck};
 use super::tickets::write_ticket;
 use crate::checks::{check_text, forbidden};
@@ -19,11 +20,11 @@ use crate::choice::Choice;
 use crate::command::{Actor, RedBy, Refusal};
 use crate::config::Review;
 use crate::draft::{Draft, Ruled, system_for};
-use crate::effect::{Effect, Timer};
+use crate::effect::{Effect, StepEnd, Timer};
 use crate::event::{
     AfterwardsAdded, ApprovalVoided, Dequeued, EmptyDiffSeen, GateAlone, GatePassed, LandingDoubted,
     LandingEnded, LandingFailedOn, LandingHeldUp, LandingStarted, LandingWaits, LandingWritten,
-    PullRequestOpened, Queued, SentBackTo, TaskApproved, TaskLanded, UnfinishedAdded,
+    PullRequestOpened, Queued, SentBackTo, TaskApproved, TaskLanded,
 };
 use crate::happened::{GateConflict, GateEmpty, GateGreen, GateRed};
 use crate::why;
@@ -68,7 +69,7 @@ pub(super) fn gate_found_empty(d: &mut Draft, effect: &EffectId, gate: &Gate, em
     }
     d.emit(EmptyDiffSeen { id: gate.id.clone(), cause: gate.cause() });
     let output = "There is no change in the branch. If none is needed, say so and why.";
-    gate_red(d, gate.id, gate.worker, output, RedBy::Branch, gate.cause())
+    gate_red(d, gate.id, gate.worker, output, RedBy::NoChange, gate.cause())
 }
 
 pub(super) fn gate_found_red(d: &mut Draft, effect: &EffectId, gate: &Gate, red: &GateRed) -> Ruled {
@@ -167,7 +168,7 @@ pub(super) fn gate_red(
                 RedBy::Tests | RedBy::InDoubt | RedBy::Environment => {
                     format!("no fix round is left; tests failed: {}", why::last_line(output))
                 }
-                RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch => {
+                RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch | RedBy::NoChange => {
                     format!("no fix round is left: {}", why::last_line(output))
                 }
             };
@@ -374,8 +375,7 @@ pub(super) fn unqueue(d: &mut Draft, id: &TaskId) -> Ruled {
     {
         d.end(&landing.effect, EffectEnd::Superseded);
         d.emit(LandingEnded { id: id.clone(), why: LandingEnd::NotApproved });
-        let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: landing.effect.clone() });
-        d.emit(UnfinishedAdded { id: id.clone(), effect: end });
+        sessions::end_step(d, StepEnd::Task { task: id.clone(), run: None }, landing.effect.clone());
     }
     if approved {
         d.emit(ApprovalVoided { id: id.clone() });

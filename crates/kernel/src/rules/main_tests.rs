@@ -142,7 +142,7 @@ fn doubtful(d: &Draft, by: RedBy, since: Option<Millis>) -> bool {
             is_old || d.world.main.verdict.as_ref().is_some_and(other)
         }
         RedBy::InDoubt | RedBy::Environment => true,
-        RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch => false,
+        RedBy::ConflictMarkers | RedBy::Conflict | RedBy::Branch | RedBy::NoChange => false,
     }
 }
 

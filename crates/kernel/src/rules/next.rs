@@ -4,31 +4,28 @@ use machines::names::{EffectId, TaskId, WorkerName};
 use machines::task::Status;
 use machines::{run, worker};
 
-use super::leases::reserve;
 use super::requests::untold_answers;
 use super::service::held_back;
+use super::sessions;
 use super::step::{budget_reached, turn_limit};
 use crate::budget;
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Prompt, Timer};
-use crate::event::{AnswerTold, GateDoubted, NotesTold, SessionRenewed, StepUnderWay};
+use crate::effect::{Effect, Prompt, StepStart, StepTree, Timer};
+use crate::event::{AnswerTold, GateDoubted, NotesTold};
+use crate::session::Session;
 use crate::world::SentBack;
 
 pub(super) fn ask_tree(d: &mut Draft, worker: &WorkerName, id: &TaskId) -> Ruled {
     let Some(place) = d.task(id)?.work.place.clone() else { return Ok(()) };
-    let effect = d.ask(Effect::PrepareTree {
-        task: id.clone(),
-        worker: worker.clone(),
-        tree: place.tree,
-        branch: place.branch,
-    });
+    let (task, worker, tree, branch) = (id.clone(), worker.clone(), place.tree, place.branch);
+    let effect = d.ask(Effect::PrepareTree { of: StepTree::Task { task, worker, tree, branch } });
     under_way(d, id, Some(effect));
     Ok(())
 }
 
 pub(super) fn under_way(d: &mut Draft, id: &TaskId, effect: Option<EffectId>) {
     if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
-        d.emit(StepUnderWay { id: run, effect });
+        sessions::under_way(d, &Session::Run(run), effect);
     }
 }
 
@@ -78,7 +75,7 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
     if d.world.open_question(&run.id).is_some() {
         return Ok(());
     }
-    let Some(mut place) = task.work.place.clone() else { return Ok(()) };
+    let Some(place) = &task.work.place else { return Ok(()) };
     if !place.ready {
         return ask_tree(d, name, &id);
     }
@@ -87,7 +84,7 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
         return Ok(());
     }
     let (task, run) = (d.task(&id)?, d.run(&run_id)?);
-    let (run_id, agent, reserved) = (run.id.clone(), run.agent.clone(), run.reserved);
+    let (run_id, reserved) = (run.id.clone(), run.reserved);
     let machine = run.machine.inner();
     if machine.state == run::State::Running && machine.current_turn >= machine.max_turns {
         return turn_limit(d, &run_id);
@@ -99,8 +96,9 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
         return budget_reached(d, &run_id, &room);
     }
     let turns_left = machine.max_turns - machine.current_turn;
-    let resumable = d.world.config.agent(&agent).resumable;
-    let resume = place.session_used && resumable;
+    let of = Session::Run(run_id.clone());
+    let Some((session, resume)) = sessions::for_next(d, &of) else { return Ok(()) };
+    let task = d.task(&id)?;
     let answers = untold_answers(&d.world, &id);
     let notes = task.work.notes.iter().map(|note| note.to_string());
     let notes: Vec<String> = notes.chain(answers.iter().map(|(_, note)| note.clone())).collect();
@@ -111,28 +109,16 @@ pub(super) fn next_step(d: &mut Draft, name: &WorkerName) -> Ruled {
         None => Prompt::Init { notes },
     };
     let told = !task.work.notes.is_empty() || task.gate.sent_back.is_some();
-    if place.session_used && !resumable {
-        // What cannot be taken up again is left: a program refuses to begin a session that is there, or takes it up.
-        place.session = d.new_session();
-        d.emit(SessionRenewed { id: id.clone(), session: place.session.clone() });
-    }
-    reserve(d, &id);
+    sessions::reserve(d, &of);
     for (request, _) in answers {
         d.emit(AnswerTold { id: request, task: Some(id.clone()) });
     }
     if told {
         d.emit(NotesTold { id: id.clone() });
     }
-    let effect = d.ask(Effect::StartStep {
-        task: id.clone(),
-        worker: name.clone(),
-        run: run_id,
-        session: place.session,
-        resume,
-        prompt,
-        turns_left,
-    });
-    under_way(d, &id, Some(effect));
+    let start = StepStart::Task { task: id.clone(), worker: name.clone(), run: run_id, prompt };
+    let effect = d.ask(Effect::StartStep { of: start, session, resume, turns_left });
+    sessions::under_way(d, &of, Some(effect));
     Ok(())
 }
 

@@ -9,21 +9,22 @@ use super::landing::{
     landed, landing_conflicts, landing_written, merge_red, offered, remote_in_the_way, test_merge,
 };
 use super::main_tests::main_tested;
-use super::next::{under_way, wake};
-use super::service::{health_seen, timer_due};
-use super::step::{charge, step_outcome, tree_failed, tree_ready, tree_unmet};
+use super::next::wake;
+use super::service::{health_seen, outage, timer_due};
+use super::sessions::{self, done, tip_moved};
+use super::step::{self, tree_failed, tree_ready, tree_unmet};
 use super::tickets::ticket_says;
 use super::{architect, rooms, seats};
-use crate::command::{Outcome, Refusal, Reply};
+use crate::command::{Outcome, Refusal, Reply, StepFailure, Usage};
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, EffectOutcome, outcomes};
+use crate::effect::{Effect, EffectOutcome, StepEnd, StepMessage, StepStart, StepTree, outcomes};
 use crate::event::{
-    AfterwardsAdded, AfterwardsTaken, EffectFailed, LandingEnded, MainTested, NoteLeft, PlaceTaken, TipMoved,
+    AfterwardsAdded, AfterwardsTaken, EffectFailed, LandingEnded, MainTested, NoteLeft, PlaceTaken,
     TreeStands, UnfinishedAdded,
 };
 use crate::happened::{
     CheckoutInTheWay, Failed, MainGreen, MainRed, MergeConflict, MergeGreen, MergeRed, PullRequestOpen,
-    RemoteInTheWay, TreeFailed, TreeRemoved, WorkSaved,
+    RemoteInTheWay, StepFailed, TreeFailed, TreeRemoved, TreeUnmet, WorkSaved,
 };
 use crate::words::{CommentKind, EffectEnd, LandingEnd};
 use crate::world::Landed;
@@ -34,7 +35,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
     };
     let id = &outcome.effect;
     match EffectOutcome::new(&effect, outcome.what.clone()) {
-        EffectOutcome::PrepareTree { task, worker, outcome, .. } => {
+        EffectOutcome::PrepareTree { of: StepTree::Task { task, worker, .. }, outcome } => {
             done(d, id, task);
             match outcome {
                 outcomes::PrepareTree::TreeReady(ready) => tree_ready(d, worker, task, &ready.tip)?,
@@ -43,17 +44,29 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
                 | outcomes::PrepareTree::Failed(Failed { error }) => tree_failed(d, worker, &error)?,
             }
         }
-        EffectOutcome::StartStep { task, worker, run, outcome, .. } => {
-            step_outcome(d, id, task, worker, run, outcome)?;
+        EffectOutcome::PrepareTree { of: StepTree::Seat { .. }, outcome } => {
+            d.end(id, EffectEnd::Done);
+            match outcome {
+                outcomes::PrepareTree::TreeReady(_) => architect::workspace(d, None)?,
+                outcomes::PrepareTree::TreeUnmet(TreeUnmet { error })
+                | outcomes::PrepareTree::TreeFailed(TreeFailed { error })
+                | outcomes::PrepareTree::Failed(Failed { error }) => architect::workspace(d, Some(error))?,
+            }
         }
-        EffectOutcome::EndStep { task, run, outcome, .. } => match outcome {
+        EffectOutcome::StartStep { of, outcome, .. } => step_outcome(d, id, of, outcome)?,
+        EffectOutcome::EndStep { of, outcome, .. } => match outcome {
             outcomes::EndStep::StepEnded(ended) => {
                 d.end(id, EffectEnd::Done);
-                if let Some(run) = run {
-                    charge(d, run, 0, ended.usage);
-                    tip_moved(d, task, ended.tip.as_ref());
+                if let Some(session) = of.session() {
+                    sessions::charge(d, &session, 0, ended.usage);
                 }
-                past_ended(d, task)?;
+                match of {
+                    StepEnd::Task { task, run } => {
+                        tip_moved(d, task, ended.tip.as_ref().filter(|_| run.is_some()));
+                        past_ended(d, task)?;
+                    }
+                    StepEnd::Seat { seat, .. } => seats::reply_ended(d, seat)?,
+                }
             }
             outcomes::EndStep::Failed(failed) => tried(d, id, &failed.error),
         },
@@ -61,14 +74,19 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             outcomes::AnswerCall::CallAnswered(_) => d.end(id, EffectEnd::Done),
             outcomes::AnswerCall::Failed(failed) => tried(d, id, &failed.error),
         },
-        EffectOutcome::TellAgent { task, text, outcome, .. } => {
+        EffectOutcome::TellAgent { of, outcome, .. } => {
             d.end(id, EffectEnd::Done);
             let heard = match outcome {
                 outcomes::TellAgent::Told(told) => told.heard,
                 outcomes::TellAgent::Failed(_) => false,
             };
-            if !heard && !d.task(task)?.is_final() {
-                d.emit(NoteLeft { id: task.clone(), note: SmolStr::new(text) });
+            match of {
+                StepMessage::Task { task, text, .. } => {
+                    if !heard && !d.task(task)?.is_final() {
+                        d.emit(NoteLeft { id: task.clone(), note: SmolStr::new(text) });
+                    }
+                }
+                StepMessage::Seat { seat, number } => rooms::told(d, seat, *number, heard),
             }
         }
         EffectOutcome::RunGate { task, worker, max_steps_reached, outcome } => {
@@ -134,7 +152,7 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         EffectOutcome::WriteTicket { ticket, status, outcome, .. } => match outcome {
             outcomes::WriteTicket::TicketWritten(_) => {
                 d.end(id, EffectEnd::Done);
-                ticket_says(d, ticket, status);
+                ticket_says(d, ticket, *status);
             }
             outcomes::WriteTicket::TicketLeft(_) => d.end(id, EffectEnd::Done),
             outcomes::WriteTicket::Failed(failed) => tried(d, id, &failed.error),
@@ -147,31 +165,6 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
             outcomes::RunLandedHook::HookRan(_) => d.end(id, EffectEnd::Done),
             outcomes::RunLandedHook::Failed(failed) => tried(d, id, &failed.error),
         },
-        EffectOutcome::StartReply { seat, outcome, .. } => seats::reply_outcome(d, id, seat, outcome)?,
-        EffectOutcome::PrepareSeat { outcome, .. } => {
-            d.end(id, EffectEnd::Done);
-            match outcome {
-                outcomes::PrepareSeat::TreeReady(_) => architect::workspace(d, None)?,
-                outcomes::PrepareSeat::TreeFailed(TreeFailed { error })
-                | outcomes::PrepareSeat::Failed(Failed { error }) => architect::workspace(d, Some(error))?,
-            }
-        }
-        EffectOutcome::EndReply { seat, outcome, .. } => match outcome {
-            outcomes::EndReply::StepEnded(ended) => seats::reply_ended(d, id, seat, ended.usage)?,
-            outcomes::EndReply::Failed(failed) => tried(d, id, &failed.error),
-        },
-        EffectOutcome::AnswerInReply { outcome, .. } => match outcome {
-            outcomes::AnswerInReply::CallAnswered(_) => d.end(id, EffectEnd::Done),
-            outcomes::AnswerInReply::Failed(failed) => tried(d, id, &failed.error),
-        },
-        EffectOutcome::TellInReply { seat, number, outcome, .. } => {
-            d.end(id, EffectEnd::Done);
-            let heard = match outcome {
-                outcomes::TellInReply::Told(told) => told.heard,
-                outcomes::TellInReply::Failed(_) => false,
-            };
-            rooms::told(d, seat, *number, heard);
-        }
         EffectOutcome::CheckHealth { service, outcome } => {
             d.end(id, EffectEnd::Done);
             let healthy = match outcome {
@@ -189,6 +182,63 @@ pub(crate) fn outcome(d: &mut Draft, outcome: &Outcome) -> Result<Reply, Refusal
         },
     }
     Ok(Reply::default())
+}
+
+/// What came of a step, or how far it has got: of an agent at work on a task, or of one that speaks.
+fn step_outcome(d: &mut Draft, id: &EffectId, of: &StepStart, outcome: outcomes::StartStep) -> Ruled {
+    let session = of.session();
+    match outcome {
+        outcomes::StartStep::Turn(turn) => {
+            sessions::used(d, &session);
+            let first_report = sessions::charge_turn(d, &session, turn.turn, turn.usage);
+            match of {
+                StepStart::Task { task, run, .. } => step::turn_taken(d, task, run, &turn, first_report),
+                StepStart::Seat { seat, .. } => seats::turn_taken(d, id, seat, &turn),
+            }
+        }
+        outcomes::StartStep::ToolResult(result) => match of {
+            StepStart::Task { task, run, .. } => step::tool_result(d, task, run, &result),
+            StepStart::Seat { .. } => Ok(()),
+        },
+        outcomes::StartStep::CallAsked(asked) => match of {
+            StepStart::Task { task, run, .. } => step::call_asked(d, task, run, id, asked),
+            StepStart::Seat { seat, .. } => {
+                seats::call_asked(d, id, seat, &asked);
+                Ok(())
+            }
+        },
+        outcomes::StartStep::StepFinished(finished) => {
+            sessions::used(d, &session);
+            match of {
+                StepStart::Task { task, worker, run, .. } => {
+                    step::step_over(d, id, task, worker, run, &finished)
+                }
+                StepStart::Seat { seat, .. } => seats::reply_finished(d, id, seat, &finished),
+            }
+        }
+        outcomes::StartStep::Outage(away) => match of {
+            StepStart::Task { task, run, .. } => {
+                sessions::finished(d, &session, id, away.usage);
+                outage(d, task, run, &away)
+            }
+            StepStart::Seat { seat, .. } => seats::outage(d, id, seat, &away),
+        },
+        outcomes::StartStep::StepFailed(failed) => step_failed(d, id, of, &failed),
+        outcomes::StartStep::Failed(Failed { error }) => {
+            let (why, usage) = (StepFailure::Failed, Usage::default());
+            step_failed(d, id, of, &StepFailed { error, why, usage })
+        }
+    }
+}
+
+fn step_failed(d: &mut Draft, id: &EffectId, of: &StepStart, failed: &StepFailed) -> Ruled {
+    match of {
+        StepStart::Task { task, worker, run, .. } => {
+            sessions::finished(d, &of.session(), id, failed.usage);
+            step::step_ended_badly(d, task, worker, run, &failed.error, failed.why)
+        }
+        StepStart::Seat { seat, .. } => seats::reply_failed(d, id, seat, failed),
+    }
 }
 
 /// A merge was tested, or could not be.
@@ -255,14 +305,6 @@ fn put_back(d: &mut Draft, id: &TaskId, what: &[String]) {
     d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(note) });
 }
 
-/// The effect of a run is over.
-pub(super) fn done(d: &mut Draft, effect: &EffectId, task: &TaskId) {
-    d.end(effect, EffectEnd::Done);
-    if d.world.run_of(task).is_some_and(|run| run.step.as_ref() == Some(effect)) {
-        under_way(d, task, None);
-    }
-}
-
 /// An effect that only we need is tried until it is done; a person is told when that lasts.
 pub(super) fn tried(d: &mut Draft, effect: &EffectId, error: &str) {
     let tries = d.world.failures.get(effect).copied().unwrap_or(0) + 1;
@@ -308,12 +350,4 @@ pub(super) fn past_ended(d: &mut Draft, id: &TaskId) -> Ruled {
 pub(super) fn ask_after(d: &mut Draft, id: &TaskId, effect: Effect) -> Ruled {
     d.emit(AfterwardsAdded { id: id.clone(), what: effect });
     past_ended(d, id)
-}
-
-pub(super) fn tip_moved(d: &mut Draft, id: &TaskId, tip: Option<&SmolStr>) {
-    let known =
-        d.world.task(id).and_then(|task| task.work.place.as_ref()).and_then(|place| place.tip.clone());
-    if let Some(tip) = tip.filter(|tip| known.as_ref() != Some(tip)) {
-        d.emit(TipMoved { id: id.clone(), tip: tip.clone() });
-    }
 }

@@ -17,9 +17,10 @@ use super::outcome::ask_after;
 use super::people::retry_task;
 use super::release::{abort_run, ask_about, ask_person, block, pause_run, release};
 use super::replies::run_reply;
+use super::sessions;
 use super::step::{
-    asks_person, audit_call_at, audit_result, budget_reached, charge, deny_tool, detect_failures,
-    detect_loop, not_reported, seconds, turn_limit,
+    asks_person, audit_call_at, audit_result, budget_reached, deny_tool, detect_failures, detect_loop,
+    not_reported, seconds, turn_limit,
 };
 use crate::budget;
 use crate::checks::forbidden;
@@ -29,6 +30,7 @@ use crate::config::{Micros, Role};
 use crate::draft::{Draft, Ruled, holder_worker};
 use crate::effect::{Effect, Timer};
 use crate::event::{NoteLeft, ToolAudited, TurnsRaised};
+use crate::session::Session;
 use crate::why;
 use crate::words::Raise;
 use crate::world::{AskedCall, CALL_BYTES_MAX, Holder, OpenCall, call_argument, call_digest};
@@ -179,10 +181,8 @@ pub(crate) fn run_event(
     }
     renew_outside(d, &id);
     if let run::Event::Step { turn, tool_calls, usage, .. } = event {
-        if let Some(usage) =
-            usage.filter(|_| d.world.run(run_id).is_some_and(|run| run.turns_charged < *turn))
-        {
-            charge(d, run_id, *turn, used(usage));
+        if let Some(usage) = usage {
+            sessions::charge_turn(d, &Session::Run(run_id.clone()), *turn, used(*usage));
         }
         let stopped = detect_loop(d, &id, run_id)? || detect_failures(d, &id, run_id)?;
         if !ask_for_calls(d, &id, run_id, event, stopped)? && !stopped {

@@ -20,14 +20,16 @@ use super::proposals::take_proposal;
 use super::release::{abort_run, ask_person, block, close_approval, drop_question, pause_run, release};
 use super::replies::run_reply;
 use super::service::probe;
+use super::sessions;
 use crate::checks::check_text;
 use crate::choice::Choice;
 use crate::command::{Actor, Refusal, Reply};
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Timer};
+use crate::effect::{Effect, StepMessage, Timer};
 use crate::event::{
     AgentWanted, ApprovalDecided, GatePassed, NoteLeft, PlaceGiven, Restarted, TaskAdded, Undoes,
 };
+use crate::session::Session;
 use crate::why;
 use crate::words::{CommentKind, PersonNeeded, Verdict};
 use crate::world::Holder;
@@ -172,27 +174,20 @@ pub(super) fn left_approval(d: &mut Draft, id: &TaskId, approval: Option<Approva
         return Ok(());
     };
     if to == Status::InProgress {
-        answer_waiting(d, id, &run, false, "the task was moved by hand; ask again if it is still needed")
+        answer_waiting(d, &run, false, "the task was moved by hand; ask again if it is still needed")
     } else {
         release(d, id, ReleaseReason::Blocked)
     }
 }
 
 /// Answers the call that waits, and lets the run go on in the same step.
-pub(super) fn answer_waiting(d: &mut Draft, id: &TaskId, run_id: &RunId, allow: bool, note: &str) -> Ruled {
+pub(super) fn answer_waiting(d: &mut Draft, run_id: &RunId, allow: bool, note: &str) -> Ruled {
     let run = d.run(run_id)?;
     let (Some(question), Some(step)) = (run.question.clone(), run.step.clone()) else { return Ok(()) };
     drop_question(d, run_id);
     // Whoever asked by a tool of ours looks for the decision.
     if !question.is_by_tool() {
-        d.ask(Effect::AnswerCall {
-            task: id.clone(),
-            run: run_id.clone(),
-            step,
-            call: question.call,
-            allow,
-            note: note.to_owned(),
-        });
+        sessions::answer(d, &Session::Run(run_id.clone()), &step, &question.call, allow, note);
     }
     d.step_run(run_id, run::Event::Resume { feedback: None, input: None, max_turns: None }).map(drop)
 }
@@ -240,7 +235,8 @@ pub(crate) fn person_comments(d: &mut Draft, id: &TaskId, text: &str) {
     match at_work.filter(|(_, step)| in_step(step)) {
         Some((run, step)) => {
             d.rule(Rule::CommentedAtWork);
-            d.ask(Effect::TellAgent { task: id.clone(), run, step, text: text.to_owned() });
+            let message = StepMessage::Task { task: id.clone(), run, text: text.to_owned() };
+            sessions::tell(d, message, step);
         }
         None => d.emit(NoteLeft { id: id.clone(), note: SmolStr::new(text) }),
     }
@@ -271,7 +267,7 @@ pub(crate) fn assign_by_person(
     // The worker's own table says no in its own words.
     let wish = worker::Event::Assign { task: id.clone(), claimable: true, limits: worker::Limits::default() };
     let by = d.caller(false);
-    machines::would_take(&worker.machine, &wish, by).map_err(|refusal| not_now(worker, refusal))?;
+    machines::would_take(&worker.machine, &wish, by).map_err(|refusal| not_now(worker, &wish, refusal))?;
     take_proposal(d, id);
     let task = d.task(id)?;
     let blocked = task.status() == Status::Blocked;
@@ -323,25 +319,29 @@ pub(crate) fn start_by_person(d: &mut Draft, agent: &AgentName, id: &TaskId) -> 
 }
 
 /// What a person asked of a worker that is not where it could be done, in the words of the command.
-fn not_now(worker: &crate::world::Worker, refusal: machines::Refusal) -> Refusal {
+fn not_now(worker: &crate::world::Worker, wish: &worker::Event, refusal: machines::Refusal) -> Refusal {
+    use worker::Kind;
+    let wish = <worker::Worker as machines::Machine>::kind(wish);
     let (name, state) = (&worker.name, refusal.state);
     let on = worker.machine.task.as_ref().map(|id| format!(" with `{id}`")).unwrap_or_default();
-    let because = match (refusal.event, worker.machine.status) {
-        ("kill", worker::State::Idle) => "nothing to kill".to_owned(),
-        ("retry", _) => "nothing to retry: only a stuck worker is tried again".to_owned(),
-        ("assign", _) => "only an idle worker can be given a task".to_owned(),
-        ("cleanup", worker::State::Idle) => "it has no tree to remove".to_owned(),
-        (event, _) => format!("it does not take `{event}`: {}", refusal.message),
+    let because = match (wish, worker.machine.status) {
+        (Kind::Kill, worker::State::Idle) => "nothing to kill".to_owned(),
+        (Kind::Retry, _) => "nothing to retry: only a stuck worker is tried again".to_owned(),
+        (Kind::Assign, _) => "only an idle worker can be given a task".to_owned(),
+        (Kind::Cleanup, worker::State::Idle) => "it has no tree to remove".to_owned(),
+        (wish, _) => format!("it does not take `{wish}`: {}", refusal.message),
     };
     let of_worker = |choice: fn(WorkerName) -> Choice| choice(name.clone());
     let kill = || of_worker(|worker| Choice::KillWorker { worker });
-    let next = match (refusal.event, worker.machine.status) {
-        ("assign", worker::State::Stuck) => vec![of_worker(|worker| Choice::RetryWorker { worker }), kill()],
-        ("assign", _) => vec![Choice::ListWorkers],
-        ("cleanup", state) if state != worker::State::Idle => {
+    let next = match (wish, worker.machine.status) {
+        (Kind::Assign, worker::State::Stuck) => {
+            vec![of_worker(|worker| Choice::RetryWorker { worker }), kill()]
+        }
+        (Kind::Assign, _) => vec![Choice::ListWorkers],
+        (Kind::Cleanup, state) if state != worker::State::Idle => {
             vec![of_worker(|worker| Choice::CleanUpByForce { worker })]
         }
-        ("kill", worker::State::Done) => vec![of_worker(|worker| Choice::CleanUpWorker { worker })],
+        (Kind::Kill, worker::State::Done) => vec![of_worker(|worker| Choice::CleanUpWorker { worker })],
         _ => Vec::new(),
     };
     let mut refused = Refusal::from(refusal).next(next);
@@ -357,8 +357,9 @@ pub(crate) fn retry(d: &mut Draft, name: &WorkerName) -> Ruled {
     {
         return retry_task(d, id);
     }
-    machines::would_take(&machine, &worker::Event::Retry, d.caller(false))
-        .map_err(|refusal| not_now(d.world.worker(name).expect("it was just there"), refusal))?;
+    machines::would_take(&machine, &worker::Event::Retry, d.caller(false)).map_err(|refusal| {
+        not_now(d.world.worker(name).expect("it was just there"), &worker::Event::Retry, refusal)
+    })?;
     let Some(id) = machine.task.clone() else { return Ok(()) };
     let task = d.task(&id)?;
     if task.status() != Status::Blocked {
@@ -560,7 +561,7 @@ pub(crate) fn ended_by_person(d: &mut Draft, name: &WorkerName, event: worker::E
     let id = worker.machine.task.clone();
     let holds_lease = id.as_ref().is_some_and(|id| d.world.leaseholder(id).is_some_and(|w| w.name == *name));
     machines::would_take(&worker.machine, &event, d.caller(false))
-        .map_err(|refusal| not_now(worker, refusal))?;
+        .map_err(|refusal| not_now(worker, &event, refusal))?;
     d.clear_timer(&Timer::Backoff { worker: name.clone() });
     d.move_worker_by(name, event, d.caller(false))?;
     let Some(id) = id else { return Ok(()) };

@@ -12,7 +12,7 @@ use super::Rule;
 use super::outside_runs::renew_outside;
 use super::release::{fail_run, release};
 use super::rooms::join;
-use super::seats;
+use super::sessions;
 use super::step::{lost, seconds};
 use crate::checks::check_text;
 use crate::choice::Choice;
@@ -21,6 +21,7 @@ use crate::draft::{Draft, Ruled};
 use crate::effect::Timer;
 use crate::event::{AgentConnected, AgentGone, AgentSwitched, HeartbeatSeen};
 use crate::rooms::Seat;
+use crate::session::Session;
 use crate::words::GoneBecause;
 use crate::world::Holder;
 
@@ -137,12 +138,12 @@ pub(crate) fn switch_agent(
             }
         };
         d.move_turn(&channel, agent, &event, Caller::SYSTEM)?;
-        seats::quit(d, &Seat::Room { channel, agent: agent.clone() });
+        sessions::quit(d, &Session::Seat(Seat::Room { channel, agent: agent.clone() }), false);
     }
     // Not by the settings: they may have another architect by now, or none, while this one still speaks.
     let architect = d.world.seated(&Seat::Architect).is_some_and(|seated| seated.agent == *agent);
     if architect && !enabled {
-        seats::quit(d, &Seat::Architect);
+        sessions::quit(d, &Session::Seat(Seat::Architect), false);
     }
     Ok(reply)
 }

@@ -7,12 +7,13 @@ use machines::worker::ReleaseReason;
 use machines::{run, worker};
 
 use super::Rule;
-use super::leases::unreserve;
-use super::release::{drop_question, fail_run, quit_step, release};
+use super::release::{drop_question, fail_run, release};
+use super::sessions;
 use super::step::{count_lost, has_claimed};
 use crate::draft::{Draft, Ruled};
 use crate::effect::Timer;
-use crate::event::{StepUnderWay, TreeStands};
+use crate::event::TreeStands;
+use crate::session::Session;
 use crate::words::EffectEnd;
 
 pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) -> Ruled {
@@ -36,14 +37,14 @@ pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) ->
     let run = d.world.run_of(&id).map(|run| run.id.clone());
     // Whatever runs without its tree is ended before anybody works on the task again.
     if let (Some(run), true, true) = (&run, step_under_way, from != worker::State::Done) {
-        quit_step(d, run);
+        sessions::quit(d, &Session::Run(run.clone()), false);
     }
     // What was under way is known to be gone. A gate that waits in the outbox is simply run again.
     if let (Some(run), true) = (&run, from != worker::State::Done)
         && let Some(step) = d.run(run)?.step.clone()
     {
         d.end(&step, EffectEnd::Superseded);
-        d.emit(StepUnderWay { id: run.clone(), effect: None });
+        sessions::under_way(d, &Session::Run(run.clone()), None);
     }
     if tree_gone {
         d.emit(TreeStands { id: id.clone(), stands: false });
@@ -58,7 +59,7 @@ pub(crate) fn recover(d: &mut Draft, name: &WorkerName, event: worker::Event) ->
             d.clear_timer(&Timer::Backoff { worker: name.clone() });
             if let Some(run) = &run {
                 fail_run(d, run, "LOST", "nothing of the step was found after a restart")?;
-                unreserve(d, run);
+                sessions::unreserve(d, &Session::Run(run.clone()));
                 drop_question(d, run);
                 if d.run(run)?.is_suspended() {
                     d.clear_timer(&Timer::Suspension { run: run.clone() });

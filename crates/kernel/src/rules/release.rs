@@ -6,37 +6,22 @@ use machines::worker::ReleaseReason;
 use machines::{run, worker};
 use smol_str::SmolStr;
 
-use super::leases::{end_lease, unreserve};
+use super::leases::end_lease;
+use super::sessions;
 use crate::command::{Actor, Refusal};
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Timer};
-use crate::event::{
-    ApprovalAsked, ApprovalDecided, GateAlone, QuestionDropped, RunNoted, StepUnderWay, UnfinishedAdded,
-    WaitsForApproval,
-};
+use crate::effect::{StepEnd, Timer};
+use crate::event::{ApprovalAsked, ApprovalDecided, GateAlone, QuestionDropped, RunNoted, WaitsForApproval};
+use crate::session::Session;
 use crate::words::{CommentKind, EffectEnd, Verdict};
 use crate::world::{AskedCall, Holder};
-
-/// Ends what is under way for a run. Nobody works on the task again before it is known to be gone.
-pub(super) fn quit_step(d: &mut Draft, run_id: &RunId) {
-    let Some(run) = d.world.run(run_id) else { return };
-    let (task, step) = (run.task.clone(), run.step.clone());
-    if let Some(step) = step {
-        d.end(&step, EffectEnd::Superseded);
-        d.emit(StepUnderWay { id: run_id.clone(), effect: None });
-        let end = d.ask(Effect::EndStep { task: task.clone(), run: Some(run_id.clone()), step });
-        d.emit(UnfinishedAdded { id: task, effect: end });
-    }
-    unreserve(d, run_id);
-}
 
 /// Ends a gate that runs without a worker.
 pub(super) fn quit_gate(d: &mut Draft, id: &TaskId) {
     if let Some(gate) = d.world.task(id).and_then(|task| task.gate.alone.clone()) {
         d.end(&gate, EffectEnd::Superseded);
         d.emit(GateAlone { id: id.clone(), effect: None });
-        let end = d.ask(Effect::EndStep { task: id.clone(), run: None, step: gate });
-        d.emit(UnfinishedAdded { id: id.clone(), effect: end });
+        sessions::end_step(d, StepEnd::Task { task: id.clone(), run: None }, gate);
     }
 }
 
@@ -52,7 +37,7 @@ pub(super) fn drop_question(d: &mut Draft, run_id: &RunId) {
 pub(super) fn release(d: &mut Draft, id: &TaskId, reason: ReleaseReason) -> Ruled {
     let run = d.world.run_of(id).map(|run| run.id.clone());
     if let Some(run) = &run {
-        quit_step(d, run);
+        sessions::quit(d, &Session::Run(run.clone()), false);
         drop_question(d, run);
     }
     quit_gate(d, id);

@@ -15,19 +15,20 @@ use super::people::person_moves;
 use super::replies::task_reply;
 use super::seats::{self, Said};
 use super::service;
+use super::sessions;
 use super::step::seconds;
 use crate::checks::{channel_of, check_text};
 use crate::choice::Choice;
 use crate::command::{Actor, Refusal, Reply, TurnWord};
 use crate::decisions::{self, Word};
 use crate::draft::{Draft, Ruled, system_for};
-use crate::effect::{Effect, Say, Timer};
+use crate::effect::{Say, StepMessage, Timer};
 use crate::event::{
     ChannelClosed, ChannelMade, ChannelSaid, MemberAdded, MemberRemoved, MemberSkipped, MessageHeard,
     MessagesReleased, Posted, ReceiptsMoved, RoomRests, RoomStalls, SaidKind, TurnShifted,
 };
-use crate::probe::Probe;
 use crate::rooms::{About, Channel, MEMBERS_MAX, OwnTimes, ROOMS_MAX, Seat, TurnEnd};
+use crate::session::Session;
 use crate::{Millis, budget};
 
 const OWN_BY_SYSTEM: Caller = Caller { role: Role::System, own: true };
@@ -205,7 +206,7 @@ fn leave(d: &mut Draft, name: &ChannelName, agent: &AgentName) -> Ruled {
     ) {
         d.move_turn(name, agent, &turn::Event::RemovedFromChannel, Caller::SYSTEM)?;
     }
-    seats::quit(d, &seat_of(name, agent));
+    sessions::quit(d, &Session::Seat(seat_of(name, agent)), false);
     Ok(())
 }
 
@@ -262,7 +263,7 @@ fn pass_on(d: &mut Draft, name: &ChannelName, agent: &AgentName, number: u64) {
     let seat = seat_of(name, agent);
     if let Some(reply) = d.world.seated(&seat).and_then(|seated| seated.reply.clone()) {
         d.rule(Rule::MessageInjected);
-        d.ask(Effect::TellInReply { seat, reply, number });
+        sessions::tell(d, StepMessage::Seat { seat, number }, reply);
     }
 }
 
@@ -393,7 +394,7 @@ pub(crate) fn take_turn(
             None
         }
         TurnWord::Fresh => {
-            seats::renew(d, &seat_of(name, agent), false);
+            sessions::renew(d, &Session::Seat(seat_of(name, agent)), false);
             None
         }
     };
@@ -693,7 +694,7 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
         Said::Stopped => go_on(d, name, agent),
         Said::Crashed(error) if matches!(state, turn::State::Active | turn::State::Waiting) => {
             d.rule(Rule::MemberCrashed);
-            seats::renew(d, &seat_of(name, agent), false);
+            sessions::renew(d, &Session::Seat(seat_of(name, agent)), false);
             let event = turn::Event::Disconnects { context: Some((*error).to_owned()) };
             d.move_turn(name, agent, &event, Caller::SYSTEM).map(drop)
         }
@@ -701,9 +702,8 @@ pub(super) fn reply_over(d: &mut Draft, name: &ChannelName, agent: &AgentName, s
         Said::Away(away) if state == turn::State::Active => {
             d.rule(Rule::MemberSuspended);
             let at = d.at();
-            let who = Probe::Seat(seat_of(name, agent));
-            let resets_at = away.resets_at.filter(|reset| *reset > at);
-            let until = service::suspended_until(d, who, &away.service, resets_at);
+            let of = Session::Seat(seat_of(name, agent));
+            let until = service::suspension(d, &of, &away.service, away.resets_at).until;
             let wait_seconds = u32::try_from((until - at) / 1000).unwrap_or(u32::MAX);
             let note = Some(format!("{} is unavailable", crate::why::service_words(&away.service)));
             let event = turn::Event::WaitRequested { at, wait_seconds, because: WaitReason::Service, note };
@@ -786,8 +786,8 @@ pub(super) fn turn_freed(d: &mut Draft, name: &ChannelName, agent: &AgentName, e
     }
     let own_word = matches!(event, turn::Event::TurnComplete { auto: false, ended_by: None, .. });
     match own_word && d.command.actor.is_agent(agent) {
-        true => seats::let_finish(d, &seat_of(name, agent)),
-        false => seats::quit(d, &seat_of(name, agent)),
+        true => sessions::quit(d, &Session::Seat(seat_of(name, agent)), true),
+        false => sessions::quit(d, &Session::Seat(seat_of(name, agent)), false),
     }
 }
 
@@ -802,7 +802,7 @@ pub(super) fn consume(d: &mut Draft, name: &ChannelName, agent: &AgentName) {
 
 /// The program of an agent whose turn a person interrupts is ended; one that asked to wait ends by itself.
 pub(super) fn stop_reply(d: &mut Draft, name: &ChannelName, agent: &AgentName) {
-    seats::quit(d, &seat_of(name, agent));
+    sessions::quit(d, &Session::Seat(seat_of(name, agent)), false);
 }
 
 fn expect_silence(d: &mut Draft, name: &ChannelName) {

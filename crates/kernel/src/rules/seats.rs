@@ -5,21 +5,18 @@ use smol_str::SmolStr;
 
 use super::Rule;
 use super::service::{begins, probe_succeeded, service_away};
+use super::sessions;
 use super::{architect, rooms};
-use crate::budget;
 use crate::command::{StepFailure, Usage};
 use crate::config::{Colour, Role};
 use crate::draft::{Draft, Ruled};
-use crate::effect::{Effect, Say, outcomes};
-use crate::event::{
-    ReplyUnderWay, ReplyUnfinished, SeatCharged, SeatReserved, SeatSessionRenewed, SeatSessionUsed,
-    SeatTaken, SeatUnreserved,
-};
-use crate::happened::{CallAsked, Failed, Outage, StepFailed, StepFinished, Turn};
-use crate::probe::Probe;
+use crate::effect::{Effect, Say, StepStart};
+use crate::event::SeatTaken;
+use crate::happened::{CallAsked, Outage, StepFailed, StepFinished, Turn};
 use crate::reading;
 use crate::rooms::Seat;
-use crate::words::{EffectEnd, StepEnding};
+use crate::session::Session;
+use crate::words::StepEnding;
 use crate::world::Request;
 
 /// Whoever speaks outside of a task looks and changes nothing, where its settings do not name its tools.
@@ -54,7 +51,9 @@ pub(super) struct Spoken {
 impl Spoken {
     fn of(d: &Draft, reply: &EffectId, seat: &Seat) -> Spoken {
         let (agent, prompt) = match d.world.effects.get(reply).map(AsRef::as_ref) {
-            Some(Effect::StartReply { agent, prompt, .. }) => (Some(agent.clone()), Some(prompt.clone())),
+            Some(Effect::StartStep { of: StepStart::Seat { agent, prompt, .. }, .. }) => {
+                (Some(agent.clone()), Some(prompt.clone()))
+            }
             _ => (None, None),
         };
         let decided = d.world.seated(seat).and_then(|seated| seated.decided.clone());
@@ -81,23 +80,18 @@ pub(super) fn begin(d: &mut Draft, seat: &Seat, agent: &machines::names::AgentNa
         let session = d.new_session();
         d.emit(SeatTaken { seat: seat.clone(), agent: agent.clone(), session });
     }
-    let Some(seated) = d.world.seated(seat).filter(|seated| seated.is_free()).cloned() else { return };
-    let known = d.world.config.agent(agent);
-    let resume = seated.session_used && known.resumable;
-    let mut session = seated.session;
-    if seated.session_used && !known.resumable {
-        session = d.new_session();
-        d.emit(SeatSessionRenewed { seat: seat.clone(), session: session.clone(), retried: seated.retried });
+    if d.world.seated(seat).is_none_or(|seated| !seated.is_free()) {
+        return;
     }
-    if budget::are_there(&d.world) {
-        let amount = budget::share(&d.world, agent);
-        d.emit(SeatReserved { seat: seat.clone(), day: d.day(), amount });
-    }
+    let of = Session::Seat(seat.clone());
+    let Some((session, resume)) = sessions::for_next(d, &of) else { return };
+    sessions::reserve(d, &of);
     let turns_left = turns_of(d, agent);
     let (seat, agent) = (seat.clone(), agent.clone());
-    begins(d, &agent, Probe::Seat(seat.clone()));
-    let effect = d.ask(Effect::StartReply { seat: seat.clone(), agent, session, resume, prompt, turns_left });
-    d.emit(ReplyUnderWay { seat, effect: Some(effect) });
+    begins(d, &agent, of.probe());
+    let start = StepStart::Seat { seat, agent, prompt };
+    let effect = d.ask(Effect::StartStep { of: start, session, resume, turns_left });
+    sessions::under_way(d, &of, Some(effect));
 }
 
 /// How many turns of its model an agent may use for one reply.
@@ -109,152 +103,77 @@ fn turns_of(d: &Draft, agent: &machines::names::AgentName) -> u32 {
 /// How many turns the reply was begun with.
 fn turns_had(d: &Draft, id: &EffectId) -> u32 {
     match d.world.effects.get(id).map(AsRef::as_ref) {
-        Some(Effect::StartReply { turns_left, .. }) => *turns_left,
+        Some(Effect::StartStep { turns_left, .. }) => *turns_left,
         _ => u32::MAX,
     }
 }
 
-/// Ends what is being said. Nothing begins in the seat again before it is known to be gone.
-pub(super) fn quit(d: &mut Draft, seat: &Seat) {
-    end_reply(d, seat, false);
-}
-
-/// The same of an agent that ended its turn by a call: the call is answered, and its program comes to its own end.
-pub(super) fn let_finish(d: &mut Draft, seat: &Seat) {
-    end_reply(d, seat, true);
-}
-
-fn end_reply(d: &mut Draft, seat: &Seat, finish: bool) {
-    let Some(reply) = d.world.seated(seat).and_then(|seated| seated.reply.clone()) else { return };
-    d.end(&reply, EffectEnd::Superseded);
-    over(d, seat);
-    let end = d.ask(Effect::EndReply { seat: seat.clone(), reply, finish });
-    d.emit(ReplyUnfinished { seat: seat.clone(), effect: end });
-    // Nobody knows whether its program has begun the session: it can neither be begun again nor resumed.
-    if d.world.seated(seat).is_some_and(|seated| !seated.session_used) {
-        renew(d, seat, false);
-    }
-}
-
-/// Nothing is being said any more, and what was set aside for it is given back.
-fn over(d: &mut Draft, seat: &Seat) {
-    d.emit(ReplyUnderWay { seat: seat.clone(), effect: None });
-    if d.world.seated(seat).is_some_and(|seated| seated.reserved > 0) {
-        d.emit(SeatUnreserved { seat: seat.clone() });
-    }
-}
-
-/// A fresh session, from the next reply on.
-pub(super) fn renew(d: &mut Draft, seat: &Seat, retried: bool) {
-    if d.world.seated(seat).is_some() {
-        let session = d.new_session();
-        d.emit(SeatSessionRenewed { seat: seat.clone(), session, retried });
-    }
-}
-
-fn charge(d: &mut Draft, seat: &Seat, turn: u32, usage: Usage) {
-    if usage == Usage::default() && turn == 0 {
-        return;
-    }
-    if usage.cost.is_none() {
-        d.rule(Rule::PriceUnknown);
-    }
-    let Some(seated) = d.world.seated(seat) else { return };
-    let set_aside = if seated.reserved > 0 { seated.reserved } else { d.world.config.budget.step };
-    let agent = seated.agent.clone();
-    d.emit(SeatCharged {
-        seat: seat.clone(),
-        day: d.day(),
-        turn,
-        cost: usage.cost.unwrap_or(set_aside),
-        priced: usage.cost.is_some(),
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        model: d.world.config.agents.get(&agent).and_then(|agent| agent.model.clone()),
-        agent,
-    });
-}
-
-/// What came of a reply, or how far it has got.
-pub(super) fn reply_outcome(
-    d: &mut Draft,
-    id: &EffectId,
-    seat: &Seat,
-    outcome: outcomes::StartReply,
-) -> Ruled {
-    let spoken = Spoken::of(d, id, seat);
-    let came_to = |d: &mut Draft, said: &Said| match seat {
+/// Tells whoever the agent speaks for what its reply came to.
+fn came_to(d: &mut Draft, spoken: &Spoken, seat: &Seat, said: &Said) -> Ruled {
+    match seat {
         Seat::Room { channel, agent } => rooms::reply_over(d, channel, agent, said),
-        Seat::Architect => architect::reply_over(d, &spoken, said),
+        Seat::Architect => architect::reply_over(d, spoken, said),
+    }
+}
+
+pub(super) fn turn_taken(d: &mut Draft, reply: &EffectId, seat: &Seat, taken: &Turn) -> Ruled {
+    let of = Session::Seat(seat.clone());
+    probe_succeeded(d, &of.probe())?;
+    // Some programs end by themselves at the limit; the others are ended.
+    if taken.turn <= turns_had(d, reply) {
+        return Ok(());
+    }
+    let spoken = Spoken::of(d, reply, seat);
+    sessions::quit(d, &of, false);
+    came_to(d, &spoken, seat, &Said::Spent(taken.output.as_deref().unwrap_or_default(), "turns"))
+}
+
+pub(super) fn call_asked(d: &mut Draft, reply: &EffectId, seat: &Seat, asked: &CallAsked) {
+    let of = Session::Seat(seat.clone());
+    sessions::used(d, &of);
+    let refused = refusal_of(d, seat, &asked.tool, &asked.argument);
+    sessions::answer(d, &of, reply, &asked.call, refused.is_none(), &refused.unwrap_or_default());
+}
+
+pub(super) fn reply_finished(d: &mut Draft, reply: &EffectId, seat: &Seat, finished: &StepFinished) -> Ruled {
+    let of = Session::Seat(seat.clone());
+    let said = match finished.ending {
+        StepEnding::CutOff => Said::Stopped,
+        StepEnding::Done | StepEnding::NotDone => Said::Text(&finished.output),
+        StepEnding::OutOfTurns => Said::Spent(&finished.output, "turns"),
+        StepEnding::OutOfMoney => Said::Spent(&finished.output, "money"),
     };
-    match outcome {
-        outcomes::StartReply::Turn(Turn { turn, usage, output, .. }) => {
-            used(d, seat);
-            probe_succeeded(d, &Probe::Seat(seat.clone()))?;
-            // A report that comes twice is counted once.
-            if d.world.seated(seat).is_some_and(|seated| turn > seated.turns_charged) {
-                charge(d, seat, turn, usage);
-            }
-            // Some programs end by themselves at the limit; the others are ended.
-            if turn <= turns_had(d, id) {
-                return Ok(());
-            }
-            quit(d, seat);
-            came_to(d, &Said::Spent(output.as_deref().unwrap_or_default(), "turns"))
-        }
-        outcomes::StartReply::ToolResult(_) => Ok(()),
-        outcomes::StartReply::CallAsked(CallAsked { call, tool, argument, .. }) => {
-            used(d, seat);
-            let refused = refusal_of(d, seat, &tool, &argument);
-            let (allow, note) = (refused.is_none(), refused.unwrap_or_default());
-            d.ask(Effect::AnswerInReply { seat: seat.clone(), reply: id.clone(), call, allow, note });
-            Ok(())
-        }
-        outcomes::StartReply::StepFinished(StepFinished { ending, output, usage, .. }) => {
-            used(d, seat);
-            let said = match ending {
-                StepEnding::CutOff => Said::Stopped,
-                StepEnding::Done | StepEnding::NotDone => Said::Text(&output),
-                StepEnding::OutOfTurns => Said::Spent(&output, "turns"),
-                StepEnding::OutOfMoney => Said::Spent(&output, "money"),
-            };
-            probe_succeeded(d, &Probe::Seat(seat.clone()))?;
-            finished(d, id, seat, usage);
-            came_to(d, &said)
-        }
-        outcomes::StartReply::StepFailed(StepFailed { error, why, usage }) => {
-            let seated = d.world.seated(seat);
-            let again = seated.is_some_and(|seated| !seated.retried) && why == StepFailure::Session;
-            finished(d, id, seat, usage);
-            if again {
-                d.rule(Rule::ReplyRetried);
-                renew(d, seat, true);
-                return came_to(d, &Said::Stopped);
-            }
-            came_to(d, &Said::Crashed(&error))
-        }
-        outcomes::StartReply::Outage(gone) => {
-            finished(d, id, seat, gone.usage);
-            service_away(d, &gone);
-            came_to(d, &Said::Away(&gone))
-        }
-        outcomes::StartReply::Failed(Failed { error }) => {
-            finished(d, id, seat, Usage::default());
-            came_to(d, &Said::Crashed(&error))
-        }
-    }
+    let spoken = Spoken::of(d, reply, seat);
+    probe_succeeded(d, &of.probe())?;
+    over(d, &of, reply, finished.usage);
+    came_to(d, &spoken, seat, &said)
 }
 
-fn used(d: &mut Draft, seat: &Seat) {
-    if d.world.seated(seat).is_some_and(|seated| !seated.session_used) {
-        d.emit(SeatSessionUsed { seat: seat.clone() });
+pub(super) fn reply_failed(d: &mut Draft, reply: &EffectId, seat: &Seat, failed: &StepFailed) -> Ruled {
+    let of = Session::Seat(seat.clone());
+    let again =
+        d.world.session(&of).is_some_and(|known| !known.retried) && failed.why == StepFailure::Session;
+    let spoken = Spoken::of(d, reply, seat);
+    over(d, &of, reply, failed.usage);
+    if again {
+        d.rule(Rule::ReplyRetried);
+        sessions::renew(d, &of, true);
+        return came_to(d, &spoken, seat, &Said::Stopped);
     }
+    came_to(d, &spoken, seat, &Said::Crashed(&failed.error))
 }
 
-fn finished(d: &mut Draft, id: &EffectId, seat: &Seat, usage: Usage) {
-    d.end(id, EffectEnd::Done);
-    charge(d, seat, 0, usage);
-    over(d, seat);
+pub(super) fn outage(d: &mut Draft, reply: &EffectId, seat: &Seat, away: &Outage) -> Ruled {
+    let spoken = Spoken::of(d, reply, seat);
+    over(d, &Session::Seat(seat.clone()), reply, away.usage);
+    service_away(d, away);
+    came_to(d, &spoken, seat, &Said::Away(away))
+}
+
+/// A reply is over: nothing is being said any more, and what was set aside for it is given back.
+fn over(d: &mut Draft, of: &Session, reply: &EffectId, usage: Usage) {
+    sessions::finished(d, of, reply, usage);
+    sessions::unreserve(d, of);
 }
 
 /// Why a call is refused, where it is: nobody waits for a person in the middle of a conversation.
@@ -289,9 +208,7 @@ fn refusal_of(d: &Draft, seat: &Seat, tool: &SmolStr, argument: &str) -> Option<
 }
 
 /// A reply that was told to end is gone.
-pub(super) fn reply_ended(d: &mut Draft, id: &EffectId, seat: &Seat, usage: Usage) -> Ruled {
-    charge(d, seat, 0, usage);
-    d.end(id, EffectEnd::Done);
+pub(super) fn reply_ended(d: &mut Draft, seat: &Seat) -> Ruled {
     match seat {
         Seat::Room { channel, agent } => rooms::go_on(d, channel, agent),
         Seat::Architect => Ok(()),

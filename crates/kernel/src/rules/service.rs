@@ -20,14 +20,14 @@ use crate::event::{HealthSeen, OutageCounted, RunNoted, WaitsForService};
 use crate::happened::Outage;
 use crate::probe::Probe;
 use crate::rooms::Seat;
+use crate::session::Session;
 use crate::words::{CommentKind, GoneBecause};
 use crate::world::Health;
 
 pub(super) fn outage(d: &mut Draft, id: &TaskId, run_id: &RunId, away: &Outage) -> Ruled {
     d.rule(Rule::Outage);
     service_away(d, away);
-    let (at, service) = (d.at(), &away.service);
-    let resets_at = away.resets_at.filter(|reset| *reset > at);
+    let service = &away.service;
     if !d.run(run_id)?.is_live() {
         d.emit(RunNoted {
             id: run_id.clone(),
@@ -35,31 +35,34 @@ pub(super) fn outage(d: &mut Draft, id: &TaskId, run_id: &RunId, away: &Outage) 
         });
         return release(d, id, ReleaseReason::NeedsApproval);
     }
-    suspend(d, run_id, service, resets_at)
+    suspend(d, run_id, service, away.resets_at)
 }
 
 fn suspend(d: &mut Draft, run_id: &RunId, service: &ServiceName, resets_at: Option<Millis>) -> Ruled {
-    let at = d.at();
-    let until = suspended_until(d, Probe::Run(run_id.clone()), service, resets_at);
-    let suspension = Suspension { service: SmolStr::new(service.as_str()), since: at, resets_at, until };
+    let suspension = suspension(d, &Session::Run(run_id.clone()), service, resets_at);
+    let until = suspension.until;
     d.move_run(run_id, Wrapped::Suspend(suspension))?;
     d.set_timer(Timer::Suspension { run: run_id.clone() }, until);
     Ok(())
 }
 
-/// Until when somebody may be suspended: what was counted before in the same outage is not given again, so whoever tries the
+/// How an agent is suspended, at work or speaking: with until when. What was counted before in the same outage is not given again, so whoever tries the
 /// service in between gives up when the others do. A limit with a known end counts from there.
-pub(super) fn suspended_until(
+pub(super) fn suspension(
     d: &mut Draft,
-    who: Probe,
+    of: &Session,
     service: &ServiceName,
     resets_at: Option<Millis>,
-) -> Millis {
+) -> Suspension {
+    let (at, who) = (d.at(), of.probe());
+    // A reset that has passed says nothing.
+    let resets_at = resets_at.filter(|reset| *reset > at);
     let known = d.world.outages.get(who.to_string().as_str());
     let spent = known.filter(|known| known.service == *service).map_or(0, |known| known.spent);
-    let from = resets_at.unwrap_or(d.at());
+    let from = resets_at.unwrap_or(at);
     d.emit(OutageCounted { who, service: service.clone(), since: Some(from), spent });
-    from + (seconds(d.world.config.limits.suspension_seconds) - spent).max(0)
+    let until = from + (seconds(d.world.config.limits.suspension_seconds) - spent).max(0);
+    Suspension { service: SmolStr::new(service.as_str()), since: at, resets_at, until }
 }
 
 /// Whoever is suspended goes on to try the service: what it has waited is counted. One wait is never longer than the longest
@@ -87,9 +90,9 @@ pub(super) fn held_back(d: &mut Draft, run_id: &RunId) -> Result<bool, Refusal> 
     let Some(away) = away.filter(|away| away.probe != Some(Probe::Run(run_id.clone()))) else {
         return Ok(false);
     };
-    let (at, resets_at) = (d.at(), away.resets_at);
+    let resets_at = away.resets_at;
     d.rule(Rule::StepHeldBack);
-    suspend(d, run_id, &service, resets_at.filter(|reset| *reset > at))?;
+    suspend(d, run_id, &service, resets_at)?;
     Ok(true)
 }
 

@@ -10,23 +10,19 @@ use super::Rule;
 use super::budgets::ask_budget;
 use super::excerpts::first_line;
 use super::fleet::fill_place;
-use super::leases::unreserve;
 use super::main_tests::{gate_in_doubt, tree_not_made};
 use super::next::wake;
-use super::outcome::{done, tip_moved};
-use super::release::{ask_person, block, enter_approval, fail_run, pause_run, quit_step, release};
-use super::service::{outage, probe_succeeded};
-use crate::command::{RedBy, Refusal, StepFailure, Usage};
+use super::release::{ask_person, block, enter_approval, fail_run, pause_run, release};
+use super::service::probe_succeeded;
+use super::sessions::{self, tip_moved};
+use crate::command::{RedBy, Refusal, StepFailure};
 use crate::config::{Colour, Role};
-use crate::draft::{Draft, Ruled, holder_worker};
-use crate::effect::{Effect, Timer, outcomes};
-use crate::event::{
-    Charged, NoteLeft, RunNoted, SessionRenewed, SessionUsed, StepCompared, StepRetried, ToolAudited,
-    TreeStands, WorkerLost,
-};
-use crate::happened::{CallAsked, Failed, StepFailed, StepFinished, ToolResult, Turn};
+use crate::draft::{Draft, Ruled};
+use crate::effect::Timer;
+use crate::event::{NoteLeft, RunNoted, StepCompared, StepRetried, ToolAudited, TreeStands, WorkerLost};
+use crate::happened::{CallAsked, StepFinished, ToolResult, Turn};
 use crate::hash::fnv;
-use crate::probe::Probe;
+use crate::session::Session;
 use crate::words::StepEnding;
 use crate::world::{AskedCall, CALL_BYTES_MAX, Holder, TOOL_NOT_ALLOWED, call_digest};
 use crate::{Millis, budget};
@@ -58,97 +54,36 @@ pub(super) fn tree_unmet(d: &mut Draft, id: &TaskId, error: &str) -> Ruled {
     }
 }
 
-pub(super) fn step_outcome(
+/// A step that came to its own end.
+pub(super) fn step_over(
     d: &mut Draft,
     effect: &EffectId,
     id: &TaskId,
     worker: &WorkerName,
     run: &RunId,
-    outcome: outcomes::StartStep,
+    over: &StepFinished,
 ) -> Ruled {
-    match outcome {
-        outcomes::StartStep::Turn(Turn { turn, calls, output, usage }) => {
-            turn_taken(d, id, run, turn, &calls, output.as_deref(), usage)
-        }
-        outcomes::StartStep::ToolResult(ToolResult { call, tool, ok, output, millis }) => {
-            tool_result(d, id, run, &call, &tool, ok, &output, millis)
-        }
-        outcomes::StartStep::CallAsked(CallAsked { call, tool, argument, input, turn }) => {
-            call_asked(d, id, run, effect, &call, AskedCall { tool, argument, input }, turn)
-        }
-        outcomes::StartStep::StepFinished(finished) => {
-            let StepFinished { ending, output, tip, tree, usage } = finished;
-            done(d, effect, id);
-            charge(d, run, 0, usage);
-            tip_moved(d, id, tip.as_ref());
-            session_used(d, id);
-            if ending == StepEnding::CutOff {
-                d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
-            }
-            // A step that was cut off says nothing of the work, whatever was claimed before.
-            let claimed = ending != StepEnding::CutOff && has_claimed(d, run, effect)?;
-            let said_done = ending == StepEnding::Done || claimed;
-            let compared = tree.filter(|_| ending == StepEnding::NotDone && !said_done);
-            if let Some(tree) = compared
-                && step_repeated(d, id, run, &output, &tree)?
-            {
-                return Ok(());
-            }
-            step_finished(d, id, worker, run, said_done, &output)
-        }
-        outcomes::StartStep::Outage(gone) => {
-            done(d, effect, id);
-            charge(d, run, 0, gone.usage);
-            outage(d, id, run, &gone)
-        }
-        outcomes::StartStep::StepFailed(StepFailed { error, why, usage }) => {
-            done(d, effect, id);
-            charge(d, run, 0, usage);
-            step_ended_badly(d, id, worker, run, &error, why)
-        }
-        outcomes::StartStep::Failed(Failed { error }) => {
-            done(d, effect, id);
-            step_ended_badly(d, id, worker, run, &error, StepFailure::Failed)
-        }
+    let (of, ending) = (Session::Run(run.clone()), over.ending);
+    sessions::finished(d, &of, effect, over.usage);
+    tip_moved(d, id, over.tip.as_ref());
+    if ending == StepEnding::CutOff {
+        d.emit(NoteLeft { id: id.clone(), note: SmolStr::new_static(STOPPED) });
     }
+    // A step that was cut off says nothing of the work, whatever was claimed before.
+    let claimed = ending != StepEnding::CutOff && has_claimed(d, run, effect)?;
+    let said_done = ending == StepEnding::Done || claimed;
+    let compared = over.tree.as_ref().filter(|_| ending == StepEnding::NotDone && !said_done);
+    if let Some(tree) = compared
+        && step_repeated(d, id, run, &over.output, tree)?
+    {
+        return Ok(());
+    }
+    step_finished(d, id, worker, run, said_done, &over.output)
 }
 
 /// Whether the agent said during this very step that the work is done.
 pub(super) fn has_claimed(d: &Draft, run: &RunId, step: &EffectId) -> Result<bool, Refusal> {
     Ok(d.run(run)?.claimed.as_ref().is_some_and(|claimed| claimed.step == *step))
-}
-
-pub(super) fn session_used(d: &mut Draft, id: &TaskId) {
-    if d.world.task(id).and_then(|task| task.work.place.as_ref()).is_some_and(|place| !place.session_used) {
-        d.emit(SessionUsed { id: id.clone() });
-    }
-}
-
-/// Adds what was used to run, worker, task, agent and day. Of an unknown price it is said what was set aside for it:
-/// that is no cost, and budgets hold to it as long as nothing better is known.
-pub(super) fn charge(d: &mut Draft, run_id: &RunId, turn: u32, usage: Usage) {
-    if usage == Usage::default() && turn == 0 {
-        return;
-    }
-    if usage.cost.is_none() {
-        d.rule(Rule::PriceUnknown);
-    }
-    let Some(run) = d.world.run(run_id) else { return };
-    let set_aside = if run.reserved > 0 { run.reserved } else { d.world.config.budget.step };
-    let event = Charged {
-        id: run_id.clone(),
-        task: run.task.clone(),
-        agent: run.agent.clone(),
-        worker: holder_worker(&run.holder).cloned(),
-        day: d.day(),
-        turn,
-        cost: usage.cost.unwrap_or(set_aside),
-        priced: usage.cost.is_some(),
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        model: run.model.clone(),
-    };
-    d.emit(event);
 }
 
 /// Brings a run to `running` at `turn`, where a report overtook its STEP.
@@ -170,34 +105,28 @@ pub(super) fn ensure_turn(d: &mut Draft, run_id: &RunId, turn: u32) -> Ruled {
     Ok(())
 }
 
+/// `first_report`: it was not reported before, and has been paid for with this one.
 pub(super) fn turn_taken(
     d: &mut Draft,
     id: &TaskId,
     run_id: &RunId,
-    turn: u32,
-    calls: &[run::ToolCall],
-    output: Option<&str>,
-    usage: Usage,
+    taken: &Turn,
+    first_report: bool,
 ) -> Ruled {
     d.rule(Rule::TurnTaken);
-    session_used(d, id);
-    // A report that comes twice is counted once.
-    let first_report = turn > d.run(run_id)?.turns_charged;
-    if first_report {
-        charge(d, run_id, turn, usage);
-    }
+    let Turn { turn, calls, output, .. } = taken;
     let run = d.run(run_id)?;
     let machine = run.machine.inner().clone();
     let (allowed, denied): (Vec<_>, Vec<_>) =
         calls.iter().cloned().partition(|call| machine.tool_allowed(&call.tool));
-    if run.is_live() && turn > machine.current_turn {
+    if run.is_live() && *turn > machine.current_turn {
         let turn = machine.current_turn + 1;
         d.step_run(
             run_id,
             run::Event::Step {
                 turn,
                 tool_calls: allowed,
-                output: output.map(str::to_owned),
+                output: output.clone(),
                 usage: None,
                 marks: Vec::new(),
             },
@@ -206,7 +135,7 @@ pub(super) fn turn_taken(
     if first_report {
         // The turn that a STEP took is audited with it. What no STEP took was called all the same.
         let taken = d.run(run_id)?.machine.inner().current_turn > machine.current_turn;
-        let untaken = if taken { denied.as_slice() } else { calls };
+        let untaken = if taken { &denied } else { calls };
         for call in untaken {
             audit_call(d, run_id, call);
         }
@@ -214,7 +143,7 @@ pub(super) fn turn_taken(
             deny_tool_once(d, run_id, &call.id, &call.tool);
         }
     }
-    probe_succeeded(d, &Probe::Run(run_id.clone()))?;
+    probe_succeeded(d, &Session::Run(run_id.clone()).probe())?;
     if detect_loop(d, id, run_id)? || detect_failures(d, id, run_id)? {
         return Ok(());
     }
@@ -313,19 +242,10 @@ pub(super) fn deny_tool(d: &mut Draft, run_id: &RunId, call: &SmolStr, tool: &Sm
     audit_result(d, run_id, call, tool, false, TOOL_NOT_ALLOWED, 0);
 }
 
-#[allow(clippy::too_many_arguments, reason = "one outcome, taken apart")]
-pub(super) fn tool_result(
-    d: &mut Draft,
-    id: &TaskId,
-    run_id: &RunId,
-    call: &SmolStr,
-    tool: &SmolStr,
-    ok: bool,
-    output: &str,
-    millis: u64,
-) -> Ruled {
+pub(super) fn tool_result(d: &mut Draft, id: &TaskId, run_id: &RunId, result: &ToolResult) -> Ruled {
+    let ToolResult { call, tool, ok, output, millis } = result;
     if d.run(run_id)?.audit.open.contains(call) {
-        audit_result(d, run_id, call, tool, ok, output, millis);
+        audit_result(d, run_id, call, tool, *ok, output, *millis);
     }
     detect_failures(d, id, run_id).map(drop)
 }
@@ -426,38 +346,32 @@ pub(super) fn call_asked(
     id: &TaskId,
     run_id: &RunId,
     step: &EffectId,
-    call: &SmolStr,
-    asked: AskedCall,
-    turn: u32,
+    asked: CallAsked,
 ) -> Ruled {
+    let CallAsked { call, tool, argument, input, turn } = asked;
+    let (call, asked) = (&call, AskedCall { tool, argument, input });
     ensure_turn(d, run_id, turn)?;
     let run = d.run(run_id)?;
     if run.question.as_ref().is_some_and(|question| question.call == *call) {
         return Ok(());
     }
-    let answer = |allow, note: &str| Effect::AnswerCall {
-        task: id.clone(),
-        run: run_id.clone(),
-        step: step.clone(),
-        call: call.clone(),
-        allow,
-        note: note.to_owned(),
-    };
+    let of = Session::Run(run_id.clone());
+    let answer = |d: &mut Draft, allow, note: &str| sessions::answer(d, &of, step, call, allow, note);
     if !run.machine.inner().tool_allowed(&asked.tool) {
         deny_tool_once(d, run_id, call, &asked.tool);
-        d.ask(answer(false, "this tool is not allowed"));
+        answer(d, false, "this tool is not allowed");
         return detect_failures(d, id, run_id).map(drop);
     }
     if run::is_own_tool(&asked.tool) {
-        d.ask(answer(true, ""));
+        answer(d, true, "");
         return Ok(());
     }
     let Some(cause) = asks_person(d, id, d.world.config.agent(&run.agent).role, &asked)? else {
-        d.ask(answer(true, ""));
+        answer(d, true, "");
         return Ok(());
     };
     if run.state() != run::State::Running || run.is_suspended() {
-        d.ask(answer(false, "another call waits for a person; ask again when it is decided"));
+        answer(d, false, "another call waits for a person; ask again when it is decided");
         return Ok(());
     }
     d.rule(Rule::ActionAsked);
@@ -466,7 +380,7 @@ pub(super) fn call_asked(
             "a person must allow this call, and it is longer than the {CALL_BYTES_MAX} bytes that one is shown: \
              make it in smaller parts"
         );
-        d.ask(answer(false, &note));
+        answer(d, false, &note);
         return Ok(());
     }
     pause_run(d, run_id, run::PauseReason::ApprovalRequired)?;
@@ -511,8 +425,9 @@ pub(super) fn step_finished(
     if d.run(run_id)?.retried {
         d.emit(StepRetried { id: run_id.clone(), retried: false });
     }
-    probe_succeeded(d, &Probe::Run(run_id.clone()))?;
-    unreserve(d, run_id);
+    let of = Session::Run(run_id.clone());
+    probe_succeeded(d, &of.probe())?;
+    sessions::unreserve(d, &of);
     let to = d.move_worker(worker, worker::Event::StepOk { done: said_done })?;
     d.rule(if to == worker::State::Done { Rule::ClaimedDone } else { Rule::StepFinished });
     Ok(())
@@ -537,7 +452,7 @@ fn step_repeated(
         return Ok(false);
     }
     d.rule(Rule::StepRepeated);
-    unreserve(d, run_id);
+    sessions::unreserve(d, &Session::Run(run_id.clone()));
     let what = format!("the agent ended {same} steps in a row with the same words, and changed nothing");
     stop_for(d, id, run_id, BlockReason::Loop, what)?;
     Ok(true)
@@ -562,9 +477,7 @@ pub(super) fn step_ended_badly(
         StepFailure::Limit => limit_passed(d, id, run_id, error),
         StepFailure::Session | StepFailure::TimedOut if !retried => {
             d.rule(Rule::StepRetried);
-            let session = d.new_session();
-            d.emit(SessionRenewed { id: id.clone(), session });
-            d.emit(StepRetried { id: run_id.clone(), retried: true });
+            sessions::renew(d, &Session::Run(run_id.clone()), true);
             wake(d, id)
         }
         _ => {
@@ -593,7 +506,7 @@ pub(super) fn step_failed(d: &mut Draft, name: &WorkerName, error: &str) -> Rule
     let run = d.world.run_of(&id).map(|run| run.id.clone());
     if let Some(run) = &run {
         fail_run(d, run, "STEP_FAILED", error)?;
-        unreserve(d, run);
+        sessions::unreserve(d, &Session::Run(run.clone()));
     }
     match d.move_worker(name, worker::Event::StepFailed { error: error.to_owned() })? {
         worker::State::Stuck => stuck(d, name, &id, error),
@@ -605,7 +518,7 @@ pub(super) fn stuck(d: &mut Draft, name: &WorkerName, id: &TaskId, error: &str) 
     d.rule(Rule::Stuck);
     if let Some(run) = d.world.run_of(id).map(|run| run.id.clone()) {
         pause_run(d, &run, run::PauseReason::UserInput)?;
-        quit_step(d, &run);
+        sessions::quit(d, &Session::Run(run), false);
     }
     block(d, id, BlockReason::Stuck, format!("worker {name} is stuck: {error}"))?;
     fill_place(d)

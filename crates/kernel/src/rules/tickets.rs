@@ -1,7 +1,7 @@
 //! Tickets: what their files say, and what is written into them.
 
 use machines::names::TaskId;
-use machines::task::{BlockReason, Payload, Status};
+use machines::task::{BlockReason, Payload, Status, TicketStatus};
 use machines::worker::ReleaseReason;
 use machines::{run, task};
 use smol_str::SmolStr;
@@ -28,8 +28,8 @@ pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
         ticket_back(d, &name, gone)?;
     }
     let fingerprint = ticket_fingerprint(ticket);
-    let was_open = known.as_ref().is_some_and(|known| known.status != "closed");
-    let is_open = ticket.status != "closed";
+    let was_open = known.as_ref().is_some_and(|known| known.status != TicketStatus::Closed);
+    let is_open = ticket.status != TicketStatus::Closed;
     let opened = is_open && !was_open;
     let mut task = known.as_ref().and_then(|known| known.task.clone());
     if known.as_ref().is_some_and(|known| known.status == ticket.status && known.fingerprint == fingerprint) {
@@ -42,7 +42,7 @@ pub(crate) fn ticket_seen(d: &mut Draft, ticket: &SeenTicket) -> Ruled {
     } else if let (true, Some(id)) = (is_open, &task) {
         ticket_changed(d, id, ticket)?;
     }
-    d.emit(TicketSeen { id: name, status: ticket.status.clone(), fingerprint, opened, task: task.clone() });
+    d.emit(TicketSeen { id: name, status: ticket.status, fingerprint, opened, task: task.clone() });
     if let (true, true, Some(id)) = (was_open && !is_open, ticket.by_hand, task) {
         ticket_closed(d, &id)?;
     }
@@ -202,18 +202,18 @@ pub(super) fn write_ticket(
     for effect in older {
         d.end(&effect, EffectEnd::Superseded);
     }
-    let status = SmolStr::new_static(task::ticket_status(status));
+    let status = task::ticket_status(status);
     d.ask(Effect::WriteTicket { task: id.clone(), ticket, status, note });
 }
 
 /// We wrote it, so this is what the file says. Whatever it says next is somebody else's word.
-pub(super) fn ticket_says(d: &mut Draft, ticket: &SmolStr, status: &SmolStr) {
-    let Some(known) = d.world.tickets.get(ticket).filter(|known| known.status != *status).cloned() else {
+pub(super) fn ticket_says(d: &mut Draft, ticket: &SmolStr, status: TicketStatus) {
+    let Some(known) = d.world.tickets.get(ticket).filter(|known| known.status != status).cloned() else {
         return;
     };
     d.emit(TicketSeen {
         id: ticket.clone(),
-        status: status.clone(),
+        status,
         fingerprint: known.fingerprint,
         opened: false,
         task: known.task.clone(),
@@ -224,7 +224,8 @@ pub(super) fn ticket_says(d: &mut Draft, ticket: &SmolStr, status: &SmolStr) {
 pub(crate) fn ticket_missed(d: &mut Draft, id: &TaskId) -> Ruled {
     let name = SmolStr::new(id.as_str());
     let known = d.world.tickets.get(&name).cloned();
-    let Some(known) = known.filter(|known| known.gone.is_none() && known.status != "closed") else {
+    let Some(known) = known.filter(|known| known.gone.is_none() && known.status != TicketStatus::Closed)
+    else {
         return Ok(());
     };
     let Some(task) =

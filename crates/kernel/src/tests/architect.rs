@@ -2,7 +2,7 @@
 
 use super::table::*;
 use crate::command::*;
-use crate::effect::{Effect, Say};
+use crate::effect::{Effect, Say, StepStart};
 use crate::event::Event;
 use crate::invariants::{Invariant, check_commit};
 use crate::rooms::Seat;
@@ -118,7 +118,9 @@ impl Studio {
     /// The request that its agent is asked about now.
     fn asked(&self) -> Option<RequestId> {
         self.table.world.effects.values().find_map(|effect| match effect.as_ref() {
-            Effect::StartReply { prompt: Say::Request { request, .. }, .. } => Some(request.clone()),
+            Effect::StartStep {
+                of: StepStart::Seat { prompt: Say::Request { request, .. }, .. }, ..
+            } => Some(request.clone()),
             _ => None,
         })
     }
@@ -219,7 +221,7 @@ fn a_set_of_stories_that_goes_round_is_sent_back_three_times_and_then_to_a_perso
     let round = r#"{"stories": [{"key": "a", "title": "A", "dependsOn": ["b"]}, {"key": "b", "title": "B", "dependsOn": ["a"]}]}"#;
     studio.says(round);
     let request = studio.asked().unwrap();
-    let told = |studio: &Studio| studio.table.world.requests[&request].notes.back().cloned().unwrap();
+    let told = |studio: &Studio| studio.table.world.requests[&request].notes.back().unwrap().to_string();
     assert_eq!(told(&studio), "the dependencies go round: a → b → a");
     let stories: Vec<Story> = serde_json::from_value(json!([])).unwrap();
     let reply = studio.answers(ArchitectAnswer::Stories { stories }).unwrap();
@@ -324,7 +326,7 @@ fn what_a_person_answers_while_there_is_no_architect_waits_for_the_next_one() {
     set(&mut studio, with);
     assert_eq!(studio.asked(), Some(id.clone()), "it goes on with what the person said");
     let notes = &studio.table.world.requests[&id].notes;
-    assert!(notes.iter().any(|note| note.contains("all of them")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.text.contains("all of them")), "{notes:?}");
 }
 
 /// The settings lose their architect while it speaks, and a person disables its agent: it is ended all the same.
@@ -541,7 +543,7 @@ fn an_architect_with_tools_decides_by_them_alone() {
     for words in [TWO, "FEEDBACK\nwhich people?"] {
         studio.says(words);
         assert_eq!((studio.stands(), studio.spec().state), ("REQUEST", SpecState::Submitted));
-        let told = studio.table.world.requests[&id].notes.back().cloned().unwrap();
+        let told = studio.table.world.requests[&id].notes.back().unwrap().to_string();
         assert_eq!(
             told,
             "no tool was called, and a message decides nothing: call `submit_stories` or `spec_feedback`, or `escalate`"

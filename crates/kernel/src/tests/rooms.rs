@@ -3,8 +3,9 @@
 use super::table::*;
 use crate::Commit;
 use crate::command::*;
+use crate::effect::{StepMessage, StepStart};
 use crate::words::StepEnding;
-use crate::{Actor, Effect, Event};
+use crate::{Actor, Commit, Effect, Event};
 use machines::names::{AgentName, ChannelName};
 use machines::suspended::Wrapped;
 use machines::turn;
@@ -59,7 +60,7 @@ fn said(commit: &Commit) -> String {
             Effect::Timer { due, set_at, .. } => {
                 Some(format!("timer {} s", (due - set_at.unwrap_or(*due)) / 1000))
             }
-            Effect::StartReply { agent, resume, prompt, .. } => {
+            Effect::StartStep { of: StepStart::Seat { agent, prompt, .. }, resume, .. } => {
                 let crate::effect::Say::Turn { after, upto, again } = prompt else { return None };
                 let how = match (resume, again) {
                     (false, false) => "new",
@@ -68,8 +69,8 @@ fn said(commit: &Commit) -> String {
                 };
                 Some(format!("{agent} speaks {after}..{upto} {how}"))
             }
-            Effect::EndReply { .. } => Some("ends it".to_owned()),
-            Effect::TellInReply { number, .. } => Some(format!("tells {number}")),
+            Effect::EndStep { .. } => Some("ends it".to_owned()),
+            Effect::TellAgent { of: StepMessage::Seat { number, .. }, .. } => Some(format!("tells {number}")),
             _ => None,
         },
         Event::EffectEnded(e) if e.how == crate::words::EffectEnd::Done => None,
@@ -740,7 +741,7 @@ fn a_hosted_agent_may_look_by_commands_and_change_nothing() {
         let commit = talk.table.commit(Actor::System, Ask::Outcome(Outcome { effect, what }), None).unwrap();
         let answer = commit.events.iter().find_map(|event| match event {
             Event::EffectAsked(asked) => match &asked.what {
-                Effect::AnswerInReply { allow, note, .. } => Some((*allow, note.clone())),
+                Effect::AnswerCall { allow, note, .. } => Some((*allow, note.clone())),
                 _ => None,
             },
             _ => None,

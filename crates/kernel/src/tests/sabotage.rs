@@ -120,7 +120,7 @@ fn sabotage(invariant: Invariant, world: &mut World) {
             let what = Effect::WriteTicket {
                 task: task("t2"),
                 ticket: "t2".into(),
-                status: "closed".into(),
+                status: machines::task::TicketStatus::Closed,
                 note: None,
             };
             world.effects.insert(EffectId::new("x1").unwrap(), Arc::new(what));

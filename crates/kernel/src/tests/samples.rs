@@ -1,8 +1,9 @@
 //! A stored type changes only while a sample of every version ever written still decodes.
 
 use super::table::*;
-use crate::Event;
-use std::collections::BTreeMap;
+use crate::happened::OutcomeKind;
+use crate::{Effect, Event, Happened};
+use std::collections::{BTreeMap, BTreeSet};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/events.jsonl");
 
@@ -32,6 +33,49 @@ fn there_is_a_sample_of_every_kind_of_event() {
     assert!(missing.is_empty(), "add a line for {missing:?} to {PATH}; what is there is never changed");
 }
 
+/// Effects and outcomes, each with its kind: one line of every form that was ever written.
+fn effect_samples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let text = include_str!("../../samples/effects.jsonl");
+    text.lines().map(|line| line.split_once('\t').expect("a kind, a tab, and the data"))
+}
+
+fn is_outcome(data: &str) -> bool {
+    data.starts_with("{\"happened\"")
+}
+
+/// An outcome in all the forms that the kernel tells apart. The walk sends each to every effect that can come to it.
+pub(super) fn outcome_samples() -> Vec<Happened> {
+    let read = |data: &str| serde_json::from_str(data).unwrap_or_else(|bad| panic!("{bad}: {data}"));
+    effect_samples().map(|(_, data)| data).filter(|data| is_outcome(data)).map(read).collect()
+}
+
+/// The outbox of a log holds effects as they were written when they were asked for.
+#[test]
+fn every_effect_ever_written_can_still_be_read_and_is_written_the_same() {
+    let mut there = BTreeSet::new();
+    for (kind, data) in effect_samples().filter(|(_, data)| !is_outcome(data)) {
+        let effect: Effect = serde_json::from_str(data).unwrap_or_else(|bad| panic!("{bad}: {data}"));
+        assert_eq!((effect.kind(), serde_json::to_string(&effect).unwrap().as_str()), (kind, data));
+        there.insert(kind);
+    }
+    let missing: Vec<_> = Effect::KINDS.iter().filter(|kind| !there.contains(*kind)).collect();
+    assert!(missing.is_empty(), "add a line for {missing:?} to samples/effects.jsonl");
+    let more = r#"{"effect":"save_work","task":"t1","more":1}"#;
+    assert!(serde_json::from_str::<Effect>(more).is_err(), "an unknown field is not read over");
+}
+
+#[test]
+fn every_outcome_ever_written_can_still_be_read_and_is_written_the_same() {
+    let mut there = BTreeSet::new();
+    for (kind, data) in effect_samples().filter(|(_, data)| is_outcome(data)) {
+        let what: Happened = serde_json::from_str(data).unwrap_or_else(|bad| panic!("{bad}: {data}"));
+        assert_eq!((what.kind().name(), serde_json::to_string(&what).unwrap().as_str()), (kind, data));
+        there.insert(what.kind());
+    }
+    let missing: Vec<_> = OutcomeKind::ALL.iter().filter(|kind| !there.contains(*kind)).collect();
+    assert!(missing.is_empty(), "add a line for {missing:?} to samples/effects.jsonl");
+}
+
 #[test]
 fn an_event_that_this_version_does_not_know_is_an_error_that_says_so() {
     let bad = Event::decode("task_teleported", "{}").unwrap_err();
@@ -40,6 +84,36 @@ fn an_event_that_this_version_does_not_know_is_an_error_that_says_so() {
         Event::decode("queued", "{\"id\":\"t1\",\"more\":1}").is_err(),
         "an unknown field is not read over"
     );
+}
+
+/// A log of before says some things only in a sentence. They are read once, where records are read.
+#[test]
+fn what_records_of_before_say_in_a_sentence_is_known_by_its_kind() {
+    use crate::command::RedBy;
+    use crate::words::NoteKind;
+    let told =
+        |kind: &'static str| samples().into_iter().filter(move |(of, _)| of == kind).map(|(_, data)| data);
+    let mut sent_back: Vec<(RedBy, String)> = Vec::new();
+    for data in told("sent_back") {
+        let Ok(Event::SentBackTo(sent)) = Event::decode("sent_back", &data) else { panic!("{data}") };
+        sent_back.push((sent.red_by(), data));
+    }
+    for (by, data) in sent_back {
+        let no_change = data.contains("There is no change");
+        let conflicts = data.contains("The merge with main conflicts");
+        assert_eq!((by == RedBy::NoChange, by == RedBy::Conflict), (no_change, conflicts), "{data}");
+    }
+    for data in told("request_noted") {
+        let Ok(Event::RequestNoted(noted)) = Event::decode("request_noted", &data) else { panic!("{data}") };
+        let note = crate::old_records::note(&noted);
+        let shown = match note.text.as_str() {
+            "which people?" => (NoteKind::Escalation, "The architect: which people?"),
+            "it crashed three times" => (NoteKind::GaveUp, "The architect gave up: it crashed three times"),
+            "human:ann: this one" => (NoteKind::Plain, "human:ann: this one"),
+            text => panic!("{text}"),
+        };
+        assert_eq!((note.kind, note.to_string().as_str()), shown);
+    }
 }
 
 /// Kinds are names in a log that lives forever: two may not be alike.

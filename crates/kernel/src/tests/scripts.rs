@@ -3,6 +3,7 @@
 use super::table::*;
 use crate::choice::Choice;
 use crate::config::{Config, Review};
+use crate::effect::StepStart;
 use crate::words::StepEnding;
 use crate::{Actor, Ask, Happened, Outcome};
 use machines::Wire;
@@ -1779,8 +1780,12 @@ pub(super) fn the_ticket_says_that_the_task_is_under_way_and_one_that_somebody_e
          ticket t2        -> task t2 IN_PROGRESS, asked write_ticket 1
          left t2          -> asked write_ticket 0",
     );
-    assert_eq!(table.world.tickets["t1"].status, "closed");
-    assert_eq!(table.world.tickets["t2"].status, "open", "git has it: it is left as it was");
+    assert_eq!(table.world.tickets["t1"].status, machines::task::TicketStatus::Closed);
+    assert_eq!(
+        table.world.tickets["t2"].status,
+        machines::task::TicketStatus::Open,
+        "git has it: it is left as it was"
+    );
 }
 
 /// A person's word takes a ticket that somebody else has.
@@ -2082,7 +2087,10 @@ pub(super) fn a_step_after_a_question_begins_when_it_is_answered_and_is_told_the
          answers t1 tabs         -> refused ANSWERED",
     );
     let told = |effect: &std::sync::Arc<crate::Effect>| match &**effect {
-        crate::Effect::StartStep { prompt: crate::effect::Prompt::Step { notes }, .. } => Some(notes.clone()),
+        crate::Effect::StartStep {
+            of: StepStart::Task { prompt: crate::effect::Prompt::Step { notes }, .. },
+            ..
+        } => Some(notes.clone()),
         _ => None,
     };
     let notes = table.world.effects.values().find_map(told).unwrap();
@@ -2108,7 +2116,7 @@ pub(super) fn an_answer_is_told_once_and_questions_have_a_limit() {
          receives
          step -> asked start_step 1",
     );
-    let untold = |effect: &std::sync::Arc<crate::Effect>| matches!(&**effect, crate::Effect::StartStep { prompt: crate::effect::Prompt::Step { notes }, .. } if notes.is_empty());
+    let untold = |effect: &std::sync::Arc<crate::Effect>| matches!(&**effect, crate::Effect::StartStep { of: StepStart::Task { prompt: crate::effect::Prompt::Step { notes }, .. }, .. } if notes.is_empty());
     assert!(table.world.effects.values().any(untold));
     let most = crate::world::REQUESTS_OPEN_MAX;
     check(

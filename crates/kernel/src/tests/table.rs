@@ -146,7 +146,7 @@ impl Table {
             Actor::System,
             Ask::SeeTicket(SeenTicket {
                 id: task(id),
-                status: SmolStr::new_static(status),
+                status: machines::Wire::read(status).expect("a status of a ticket"),
                 title: format!("Task {id}"),
                 body: body.to_owned(),
                 task_type: TaskType::Task,

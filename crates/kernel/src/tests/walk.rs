@@ -1,13 +1,12 @@
 //! The walk: every outcome of the world, and everything that a person can do, in every combination of task, worker
 //! and run that can be reached. None of the world's outcomes is refused because of another machine.
 
+use super::samples::outcome_samples;
 use super::table::*;
 use crate::command::*;
 use crate::effect::{EffectOutcome, outcomes as outcomes_of};
-use crate::happened::{Failed, OutcomeKind};
-use crate::words::StepEnding;
+use crate::happened::Failed;
 use crate::{Actor, Effect, Timer, World, handle, invariants};
-use machines::names::ServiceName;
 use machines::run;
 use machines::task::{self, BlockReason, Payload, Status};
 use machines::wire::Wire;
@@ -62,145 +61,25 @@ fn key(world: &World) -> String {
     )
 }
 
-fn usage() -> Usage {
-    Usage { cost: Some(1), input_tokens: 1, output_tokens: 1 }
-}
-
 /// What can come of an effect by its row, and an answer that does not fit it.
-fn outcomes(effect: &Effect, turn: u32) -> Vec<Happened> {
-    let mut all: Vec<Happened> = effect.outcomes().iter().flat_map(|kind| examples(*kind, turn)).collect();
-    if !effect.outcomes().contains(&OutcomeKind::MainMoved) {
-        all.push(Happened::MainMoved);
-    }
+fn outcomes(samples: &[Happened], effect: &Effect, turn: u32) -> Vec<Happened> {
+    let fits = |what: &&Happened| effect.outcomes().contains(&what.kind()) || **what == Happened::MainMoved;
+    let mut all: Vec<Happened> = samples.iter().filter(fits).cloned().collect();
+    all.iter_mut().for_each(|what| at_turn(what, turn));
     all
 }
 
-/// An outcome in all the forms that the kernel tells apart.
-fn examples(kind: OutcomeKind, turn: u32) -> Vec<Happened> {
-    let text = |text: &'static str| SmolStr::new_static(text);
-    let error = || "no".to_owned();
-    match kind {
-        OutcomeKind::TreeReady => vec![Happened::TreeReady { tip: text("tip1") }],
-        OutcomeKind::TreeFailed => vec![Happened::TreeFailed { error: error() }],
-        OutcomeKind::TreeUnmet => vec![Happened::TreeUnmet { error: error() }],
-        OutcomeKind::Turn => {
-            let with = |calls| Happened::Turn { turn, calls, output: None, usage: usage() };
-            let (edit, forbidden) = (call("Edit", u64::from(turn)), call("Forbidden", 1));
-            vec![with(vec![edit]), with(vec![forbidden]), with(Vec::new())]
+/// A sample as the agent reports it in this turn.
+fn at_turn(what: &mut Happened, now: u32) {
+    match what {
+        Happened::CallAsked { turn, .. } => *turn = now,
+        Happened::Turn { turn, calls, .. } => {
+            *turn = now;
+            for edit in calls.iter_mut().filter(|call| call.tool == "Edit") {
+                *edit = call("Edit", u64::from(now));
+            }
         }
-        OutcomeKind::ToolResult => vec![Happened::ToolResult {
-            call: text("c1"),
-            tool: text("Edit"),
-            ok: false,
-            output: String::new(),
-            millis: 1,
-        }],
-        OutcomeKind::CallAsked => {
-            let asked = |argument: &str| Happened::CallAsked {
-                call: text("q"),
-                tool: text("Bash"),
-                argument: argument.to_owned(),
-                input: Default::default(),
-                turn,
-            };
-            vec![asked("git push"), asked("ls")]
-        }
-        OutcomeKind::StepFinished => {
-            let finished = |ending| Happened::StepFinished {
-                ending,
-                output: String::new(),
-                tip: Some(text("tip1")),
-                tree: Some(text("tree1")),
-                usage: usage(),
-            };
-            vec![finished(StepEnding::Done), finished(StepEnding::NotDone)]
-        }
-        OutcomeKind::StepFailed => {
-            let failed = |why: &StepFailure| Happened::StepFailed {
-                error: "broke".to_owned(),
-                why: *why,
-                usage: usage(),
-            };
-            StepFailure::ALL.iter().map(failed).collect()
-        }
-        OutcomeKind::Outage => {
-            let outage = |resets_at, refused| Happened::Outage {
-                service: ServiceName::new("model").unwrap(),
-                resets_at,
-                error: Some(text("529")),
-                refused,
-                usage: usage(),
-            };
-            vec![outage(None, false), outage(None, true), outage(Some(1_700_000_900_000), false)]
-        }
-        OutcomeKind::StepEnded => vec![Happened::StepEnded { tip: None, usage: usage() }],
-        OutcomeKind::CallAnswered => vec![Happened::CallAnswered],
-        OutcomeKind::Told => vec![Happened::Told { heard: true }, Happened::Told { heard: false }],
-        OutcomeKind::GateGreen => {
-            let green = |facts| Happened::GateGreen { tip: text("tip1"), facts };
-            vec![green(Vec::new()), green(vec![crate::words::GateFact::TouchesConfig])]
-        }
-        OutcomeKind::GateRed => {
-            let red = |by| Happened::GateRed { output: "red".to_owned(), tip: None, by };
-            vec![red(RedBy::Tests), red(RedBy::InDoubt), red(RedBy::Environment)]
-        }
-        OutcomeKind::GateConflict => {
-            let files = vec!["a".to_owned()];
-            vec![Happened::GateConflict { tip: text("tip1"), files, main: text("m0") }]
-        }
-        OutcomeKind::GateEmpty => vec![Happened::GateEmpty { tip: text("tip1") }],
-        OutcomeKind::PutBack => vec![Happened::PutBack { what: vec!["`.tickets/t1.md`".to_owned()] }],
-        OutcomeKind::WorkSaved => vec![Happened::WorkSaved { reference: "r".to_owned() }],
-        OutcomeKind::TreeRemoved => vec![Happened::TreeRemoved { reference: None }],
-        OutcomeKind::MergeGreen => {
-            vec![Happened::MergeGreen { merge: text("m"), old: text("o"), tickets: vec![] }]
-        }
-        OutcomeKind::MergeConflict => vec![conflict(false), conflict(true)],
-        OutcomeKind::MergeRed => {
-            let main = text("m0");
-            let red =
-                |by| Happened::MergeRed { output: "red".to_owned(), by, main: main.clone(), solved: false };
-            vec![red(RedBy::Tests), red(RedBy::InDoubt), red(RedBy::Environment)]
-        }
-        OutcomeKind::MainGreen => {
-            let green = |ran| Happened::MainGreen { of: text("s1"), main: text("m0"), command: None, ran };
-            vec![green(true), green(false)]
-        }
-        OutcomeKind::MainRed => vec![Happened::MainRed {
-            of: text("s1"),
-            main: text("m0"),
-            command: "t".to_owned(),
-            output: "red".to_owned(),
-        }],
-        OutcomeKind::MainMoved => vec![Happened::MainMoved],
-        OutcomeKind::MainMovedByOther => vec![Happened::MainMovedByOther],
-        OutcomeKind::CheckoutInTheWay => vec![Happened::CheckoutInTheWay {
-            why: "it has changes".to_owned(),
-            command: "git stash".to_owned(),
-        }],
-        OutcomeKind::PullRequestOpen => vec![Happened::PullRequestOpen { url: None, branch: text("b") }],
-        OutcomeKind::RemoteInTheWay => vec![Happened::RemoteInTheWay { why: "no route".to_owned() }],
-        OutcomeKind::TicketWritten => vec![Happened::TicketWritten],
-        OutcomeKind::TicketLeft => vec![Happened::TicketLeft],
-        OutcomeKind::BranchDeleted => vec![Happened::BranchDeleted],
-        OutcomeKind::HookRan => vec![Happened::HookRan],
-        OutcomeKind::Health => vec![Happened::Health { healthy: true }, Happened::Health { healthy: false }],
-        OutcomeKind::HealthUnknown => vec![Happened::HealthUnknown],
-        OutcomeKind::TimerDue => vec![Happened::TimerDue],
-        OutcomeKind::Failed => vec![Happened::Failed { error: error() }],
-    }
-}
-
-/// Whoever adds an outcome gives its example here, so that the walk sends it.
-#[test]
-fn an_outcome_is_written_and_read_by_the_name_of_its_row() {
-    for kind in OutcomeKind::ALL {
-        for what in examples(*kind, 1) {
-            assert_eq!(what.kind(), *kind);
-            let written = serde_json::to_value(&what).unwrap();
-            assert_eq!(written["happened"], kind.name());
-            assert_eq!(serde_json::from_value::<Happened>(written).unwrap(), what);
-        }
+        _ => {}
     }
 }
 
@@ -297,6 +176,7 @@ fn acts(world: &World) -> Vec<(Actor, Ask)> {
     acts
 }
 
+/// Slow: it walks through every combination of states.
 #[test]
 fn no_outcome_of_the_world_is_refused_wherever_the_machines_stand() {
     let mut start = Table::with(|config| {
@@ -310,6 +190,7 @@ fn no_outcome_of_the_world_is_refused_wherever_the_machines_stand() {
     start.ticket("t1", "open", &[], "do it").unwrap();
     start.tell(Actor::System, Ask::StartFleet { workers: 1 }).unwrap();
 
+    let samples = outcome_samples();
     let mut seen = BTreeSet::from([key(&start.world)]);
     let mut open = VecDeque::from([start]);
     let (mut asked, mut combinations) = (0u64, BTreeSet::new());
@@ -322,7 +203,7 @@ fn no_outcome_of_the_world_is_refused_wherever_the_machines_stand() {
         let turn = run.map_or(0, |run| run.machine.inner().current_turn) + 1;
         let of_world = world.effects.iter().flat_map(|(id, effect)| {
             let outcome = |what| (Actor::System, Ask::Outcome(Outcome { effect: id.clone(), what }));
-            outcomes(effect, turn).into_iter().map(outcome)
+            outcomes(&samples, effect, turn).into_iter().map(outcome)
         });
         for (actor, ask) in of_world.chain(acts(world)) {
             asked += 1;

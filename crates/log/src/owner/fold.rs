@@ -1,9 +1,9 @@
-//! The fold: how a log becomes the World that it tells of.
+//! The fold: reads a log into a World.
 //!
 //! Invariants:
-//! - the World after record n depends on records 1 to n and on nothing else, so a snapshot plus its tail is the same
+//! - the World after record n depends on records 1 to n and on nothing else, so a snapshot plus its tail gives the same
 //!   World as the whole log;
-//! - a snapshot is taken at its word only if this very version wrote it: another version may have folded otherwise.
+//! - a snapshot is used only if this very version wrote it: another version may have folded differently.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
-//! The end of the log, in memory: whoever follows it closely reads what was just written without asking the owner.
+//! The end of the log, in memory: readers that follow it closely get new records without asking the owner.
 //!
-//! Invariants: what is here is on disk; it has no gaps and ends where the log does; it is bounded.
+//! Invariants: it contains only records that are on disk; it has no gaps and ends where the log does; it is bounded.
 
 use std::collections::VecDeque;
 

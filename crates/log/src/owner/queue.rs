@@ -1,7 +1,7 @@
-//! The owner's queue: what waits to be decided, in order of arrival.
+//! The owner's queue: commands that wait to be decided, in order of arrival.
 //!
-//! Invariants: it is bounded, and whoever would pass the bound waits; what was taken in is answered, also when the
-//! owner ends, because a dropped answer is one that says "stopped".
+//! Invariants: it is bounded, and a sender waits when it is full; every accepted command is answered, also when the
+//! owner ends, because a dropped answer means "stopped".
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,13 +1,13 @@
-//! The mark: a line beside the database that says how far the log was last acknowledged.
+//! The mark: a line beside the database with the last acknowledged record of the log.
 //!
-//! SQLite recovers from a cut or torn write-ahead log by going back to the last whole commit. After a crash that is
-//! right, because what it drops was never acknowledged. After damage it is a silent loss, and so is an older copy of
-//! the file put in its place; the mark is what notices. It is written after each commit without a sync of its own,
+//! SQLite recovers from a truncated or torn write-ahead log by going back to the last complete commit. After a crash that is
+//! right, because the dropped part was never acknowledged. After damage, or if somebody restores an older copy of the file, it is
+//! a silent loss, which the mark detects. It is written after each commit without its own sync,
 //! so it never names a record that is not on disk, and it costs one small write.
 //!
-//! What it cannot see: after a power cut the mark may be as old as the kernel's last write-back (commonly half a
-//! minute), so damage that cuts off only what came after that, in the same accident, goes unnoticed. A mark that is
-//! itself unreadable says nothing, and is written anew.
+//! Limits: after a power cut the mark may be as old as the kernel's last write-back (usually half a
+//! minute), so it does not detect damage of only the later part in the same accident. A mark that is
+//! unreadable is ignored and written again.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;

@@ -1,7 +1,7 @@
-//! Who owns a log: one process at a time, by a lock that ends with the process.
+//! The ownership of a log: one process at a time, by a lock that ends with the process.
 //!
-//! The lock is the operating system's, on a file beside the database, so one left by a dead process is simply free.
-//! What the file says (pid, start time, host) is for the one who finds it locked. The file is never deleted: of two
+//! The lock is the operating system's, on a file beside the database, so the lock of a dead process is free.
+//! The content of the file (pid, start time, host) is for a process that finds it locked. The file is never deleted: of two
 //! processes that race for a deleted file, each could lock its own.
 
 use std::fs::{File, OpenOptions, TryLockError};

@@ -1,8 +1,8 @@
-//! The tables, and how an older file becomes a newer one.
+//! The tables, and the upgrade of older files.
 //!
-//! A migration is never edited once it is released: its checksum is recorded in every file that it was run on.
-//! Each runs in a transaction of its own together with its record, so an upgrade that is killed half way is either
-//! done or untouched, and the next start goes on from there.
+//! A migration is never edited after its release: its checksum is recorded in every file on which it ran.
+//! Each runs in its own transaction together with its record, so an upgrade that is killed is either
+//! done or untouched, and the next start continues from there.
 
 use std::path::Path;
 

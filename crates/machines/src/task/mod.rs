@@ -792,7 +792,7 @@ impl Machine for Task {
     }
 
     fn meta(status: Status) -> Vec<(&'static str, Meta)> {
-        vec![("ticketStatus", Meta::Text(ticket_status(status)))]
+        vec![("ticketStatus", Meta::Text(ticket_status(status).name()))]
     }
 
     fn allowed(&self, event: &Event, _by: Option<Caller>) -> Vec<&'static str> {
@@ -800,12 +800,21 @@ impl Machine for Task {
     }
 }
 
+crate::wire_enum! {
+    /// What `tk` calls the status of a ticket.
+    pub enum TicketStatus {
+        Open = "open",
+        InProgress = "in_progress",
+        Closed = "closed",
+    }
+}
+
 /// How a status reads as a ticket's.
-pub fn ticket_status(status: Status) -> &'static str {
+pub fn ticket_status(status: Status) -> TicketStatus {
     match status {
-        Inbox | Assigned => "open",
-        InProgress | Review | NeedsApproval | Blocked => "in_progress",
-        Done | Canceled => "closed",
+        Inbox | Assigned => TicketStatus::Open,
+        InProgress | Review | NeedsApproval | Blocked => TicketStatus::InProgress,
+        Done | Canceled => TicketStatus::Closed,
     }
 }
 

@@ -424,7 +424,7 @@ fn a_refusal_answers_in_the_tasks_own_members() {
 
 #[test]
 fn a_status_reads_as_a_tickets() {
-    let read: Vec<_> = Status::ALL.iter().map(|status| ticket_status(*status)).collect();
+    let read: Vec<_> = Status::ALL.iter().map(|status| ticket_status(*status).name()).collect();
     let work = "in_progress";
     assert_eq!(read, ["open", "open", work, work, work, work, "closed", "closed"]);
 }

@@ -198,6 +198,8 @@ pub const ERRORS_MAX: u32 = 5;
 pub const STEPS_MAX: u32 = 20;
 /// Times that the gate sends work back before the worker is stuck.
 pub const FIX_ROUNDS_MAX: u32 = 3;
+/// The wait before a failed step is tried again, for the first time.
+pub const BACKOFF_SECONDS: u32 = 2;
 /// The longest wait between two tries.
 pub const BACKOFF_SECONDS_MAX: u32 = 60;
 
@@ -213,12 +215,12 @@ pub fn symbol(state: State) -> &'static str {
     }
 }
 
-/// 2, 4, 8, 16, 32 and then 60 seconds; none where no step failed.
-pub fn backoff_seconds(errors: u32) -> u32 {
-    if errors == 0 {
-        return 0;
-    }
-    2u32.checked_pow(errors).unwrap_or(BACKOFF_SECONDS_MAX).min(BACKOFF_SECONDS_MAX)
+/// With a first wait of 2: 2, 4, 8, 16, 32 and then 60 seconds; none where no step failed. A first wait that is longer than the
+/// longest stays as it is.
+pub fn backoff_seconds(first: u32, errors: u32) -> u32 {
+    let Some(doublings) = errors.checked_sub(1) else { return 0 };
+    let factor = 2u32.checked_pow(doublings).unwrap_or(u32::MAX);
+    first.saturating_mul(factor).min(BACKOFF_SECONDS_MAX.max(first))
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -249,11 +251,18 @@ pub struct Worker {
 pub struct Limits {
     pub max_steps: u32,
     pub max_fix_rounds: u32,
+    /// Logs of versions before it do not have it.
+    #[serde(skip_serializing_if = "is_usual_backoff")]
+    pub backoff_seconds: u32,
+}
+
+fn is_usual_backoff(seconds: &u32) -> bool {
+    *seconds == BACKOFF_SECONDS
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_steps: STEPS_MAX, max_fix_rounds: FIX_ROUNDS_MAX }
+        Self { max_steps: STEPS_MAX, max_fix_rounds: FIX_ROUNDS_MAX, backoff_seconds: BACKOFF_SECONDS }
     }
 }
 
@@ -431,7 +440,10 @@ impl Machine for Worker {
             (CountStep, _) => self.step_count = self.step_count.saturating_add(1),
             (ResetErrors, _) => self.errors = 0,
             (CountError, _) => self.errors = self.errors.saturating_add(1),
-            (BackOff, _) => effects.push(Effect::BackOff { seconds: backoff_seconds(self.errors) }),
+            (BackOff, _) => {
+                let seconds = backoff_seconds(self.limits.backoff_seconds, self.errors);
+                effects.push(Effect::BackOff { seconds });
+            }
             (NextStep, _) => effects.push(Effect::NextStep),
             (RunGate, _) => {
                 // A gate that is run again stands on what led to it the first time.

@@ -49,6 +49,7 @@ impl Script for Worker {
                 limits: Limits {
                     max_steps: number("steps").unwrap_or(STEPS_MAX),
                     max_fix_rounds: number("fixes").unwrap_or(FIX_ROUNDS_MAX),
+                    backoff_seconds: number("backoff").unwrap_or(BACKOFF_SECONDS),
                 },
             },
             "step_starts" => Event::StepStarts,
@@ -274,7 +275,11 @@ fn effect_name(effect: &Effect) -> String {
 
 #[test]
 fn the_waits_double_up_to_a_minute() {
-    assert_eq!([0, 1, 2, 3, 4, 5, 6, 7, 40].map(backoff_seconds), [0, 2, 4, 8, 16, 32, 60, 60, 60]);
+    let waits = |first| [0, 1, 2, 3, 4, 5, 6, 7, 40].map(|errors| backoff_seconds(first, errors));
+    assert_eq!(waits(BACKOFF_SECONDS), [0, 2, 4, 8, 16, 32, 60, 60, 60]);
+    assert_eq!(waits(0), [0; 9]);
+    assert_eq!(waits(7), [0, 7, 14, 28, 56, 60, 60, 60, 60]);
+    assert_eq!(waits(300), [0, 300, 300, 300, 300, 300, 300, 300, 300]);
 }
 
 #[test]

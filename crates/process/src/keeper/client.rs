@@ -1,4 +1,4 @@
-//! The server's side of a keeper: find it, start it, listen to it, send to it.
+//! The client of a keeper: finds it, starts it, reads its news and sends input.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, TryLockError};

@@ -1,6 +1,6 @@
-//! What a keeper starts, and what then becomes the program: it gives up what the program must not have.
+//! The process that a keeper starts and that becomes the program: it gives up everything that the program must not have.
 //!
-//! A process of its own instead of code between fork and exec, where hardly anything may be done safely.
+//! It is a process of its own instead of code between fork and exec, where hardly anything is safe.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -186,9 +186,7 @@ fn confined(spec: &Spec, outside: Option<&Path>) -> Result<Command, String> {
         && !sandbox::give_up_powers()
         && wanted.mode == sandbox::Mode::Strict
     {
-        return Err(
-            "the sandbox was asked for strictly, and root's capabilities cannot be given up".to_owned()
-        );
+        return Err("sandbox.mode is \"strict\", and root's capabilities cannot be given up".to_owned());
     }
     // Elsewhere all that its user runs would count, and root is not held to it at all: there the keeper looks.
     if outside != users().as_deref() && counts_by_namespace() {

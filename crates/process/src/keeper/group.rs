@@ -1,9 +1,9 @@
-//! A control group (cgroup v2) of a kept tree's own, where the system lets us make one.
+//! A control group (cgroup v2) for one kept process tree, if the system allows it.
 //!
-//! The kernel then counts the tree and refuses it what is over its limits, so that nobody else is short of it. We ask
-//! for nothing that was not delegated: a group is made beside our own, in the nearest group above us that is ours to
-//! write and that hands on its counting of processes, memory or both, as systemd arranges it for a user's session. What it
-//! does not hand on is looked at by the keeper.
+//! The kernel then counts the tree and refuses what is over its limits, so that other programs do not suffer. We use
+//! only delegated groups: a group is created beside our own, in the nearest parent group that we may
+//! write to and that delegates processes, memory or both, as systemd does for a user's session. The keeper checks
+//! what is not delegated.
 
 use std::fs;
 use std::io;

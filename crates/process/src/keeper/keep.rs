@@ -1,4 +1,4 @@
-//! The keeper itself: one thread around one `poll`, which never waits for anything else.
+//! The keeper itself: one thread around one `poll`, which never blocks elsewhere.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fs::{File, TryLockError};

@@ -92,7 +92,7 @@ pub enum KeeperError {
     Io { doing: &'static str, path: PathBuf, why: io::Error },
     #[error("{} is damaged: {why}", path.display())]
     Damaged { path: PathBuf, why: String },
-    #[error("this cannot be run: {0}")]
+    #[error("the program cannot be run: {0}")]
     BadSpec(String),
     #[error("the keeper in {} did not start: {why}", dir.display())]
     NotStarted { dir: PathBuf, why: String },

@@ -1,4 +1,4 @@
-//! One client of a keeper's socket: its lines in, and news out, with a bound on both.
+//! One client of a keeper's socket: its input lines and the news for it, both bounded.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

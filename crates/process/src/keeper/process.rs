@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them: who they are, whose they are, and how a whole tree of them is ended.
+//! Processes in `/proc`: their identity, their owner, and how to end a whole tree of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Where output goes: a file that may be full for a while, and then gets exactly what it had not taken.
+//! A file for output: if the disk is full for a while, it later gets exactly the missing bytes.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Reads a file that grows, line by line, from any offset, within a bounded memory.
+//! Reads a growing file line by line, from any offset, within bounded memory.
 
 use std::fs::File;
 use std::io;

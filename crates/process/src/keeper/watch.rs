@@ -1,8 +1,8 @@
-//! Whether a kept tree uses more than it may: the kernel's word where it has a control group of its own, and our own
-//! looks at its processes for what no group counts.
+//! Detects that a kept process tree exceeds its limits: the kernel reports it if the tree has a control group, and we
+//! inspect its processes for everything that no group counts.
 //!
-//! A look costs something for each process of the tree, and there may be hundreds of keepers. So the next one is when the
-//! tree could at the earliest have passed a limit, by how fast programs grow, and within bounds.
+//! Each inspection costs time for each process of the tree, and there may be hundreds of keepers. So the next one is when the
+//! tree could at the earliest have exceeded a limit, by how fast programs grow, and within bounds.
 
 use std::time::{Duration, Instant};
 

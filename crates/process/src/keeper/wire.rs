@@ -1,4 +1,4 @@
-//! What is stored in a kept process's directory, and what goes over its socket: one JSON document a line.
+//! The files in a kept process's directory, and the messages on its socket: one JSON document per line.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

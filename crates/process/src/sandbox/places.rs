@@ -1,7 +1,6 @@
-//! Which places of a machine hold what agents and tests have no business with, and which hold what they cannot do
-//! without.
+//! The places of a machine that are hidden from agents and tests, and those that they need.
 //!
-//! The lists are by name, because a credential does not say that it is one. What lies elsewhere is for the user to name
+//! The lists are by name, because a credential cannot be recognised by its content. Users name other places
 //! in `sandbox.hide`.
 
 use std::ffi::OsString;
@@ -47,11 +46,12 @@ pub const HIDDEN: &[&str] = &[
     "/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet",
 ];
 
-/// What agents keep of themselves in a home: hidden from all but the program that it is of.
+/// A program, and what it keeps of itself in a home: hidden from all others.
+pub type ProgramHome = (&'static str, &'static [&'static str]);
+
+/// Agents that have no adapter; one that has says so itself.
 #[rustfmt::skip]
-pub const AGENTS: &[(&str, &[&str])] = &[
-    ("claude",       &["~/.claude/.credentials.json", "~/.claude.json", "~/.claude/projects", "~/.claude/history.jsonl"]),
-    ("codex",        &["~/.codex"]),
+const AGENTS: &[ProgramHome] = &[
     ("gemini",       &["~/.gemini"]),
     ("qwen",         &["~/.qwen"]),
     ("opencode",     &["~/.local/share/opencode", "~/.config/opencode"]),
@@ -144,6 +144,8 @@ const TOOLCHAIN_VARIABLES: &[&str] = &[
 /// The machine as its user has it: a home, and variables.
 pub struct Machine<'a> {
     pub home: Option<&'a Path>,
+    /// What the programs of adapters keep of themselves.
+    pub agents: &'a [ProgramHome],
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -171,7 +173,8 @@ impl Machine<'_> {
     /// Every shipped place, but for what this program keeps of itself.
     pub fn hidden(&self, program: Option<&str>) -> Vec<PathBuf> {
         let own = program.map(|program| Path::new(program).file_name().unwrap_or_default());
-        let of_agents = AGENTS.iter().filter(|(name, _)| own.is_none_or(|own| own != *name));
+        let of_agents =
+            self.agents.iter().chain(AGENTS).filter(|(name, _)| own.is_none_or(|own| own != *name));
         let of_agents = of_agents.flat_map(|(_, places)| self.paths(places));
         // A login that keeps its settings elsewhere keeps ours there, too.
         let settings =
@@ -312,7 +315,7 @@ mod tests {
     use super::*;
 
     fn machine<'a>(home: &'a Path, variable: &'a dyn Fn(&str) -> Option<OsString>) -> Machine<'a> {
-        Machine { home: Some(home), variable }
+        Machine { home: Some(home), agents: &[("codex", &["~/.codex"])], variable }
     }
 
     #[test]
@@ -351,7 +354,7 @@ mod tests {
             assert!(hidden.iter().any(|place| path.starts_with(place)), "{word} can be read by agents");
         }
         let elsewhere = |name: &str| (name == "XDG_CONFIG_HOME").then(|| "/config".into());
-        let machine = Machine { home: Some(Path::new("/home/a")), variable: &elsewhere };
+        let machine = Machine { home: Some(Path::new("/home/a")), agents: &[], variable: &elsewhere };
         assert!(machine.hidden(None).contains(&"/config/adjutant".into()));
     }
 

@@ -1,5 +1,5 @@
-//! What a program's view of the machine shows, path by path: the one plan that `namespace.rs` carries out by itself, and
-//! `bubblewrap.rs` has that program carry out.
+//! The view of the machine that a program gets, path by path: one plan, carried out by `namespace.rs` itself or by
+//! `bubblewrap.rs` with that program.
 
 use std::collections::BTreeMap;
 use std::io;

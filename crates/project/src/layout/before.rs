@@ -1,4 +1,4 @@
-//! State of an earlier version, which kept it in `.adjutant` in the user's checkout: found, and moved once.
+//! Moves the state of an earlier version, which was in `.adjutant` in the user's checkout.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

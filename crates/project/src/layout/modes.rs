@@ -1,4 +1,5 @@
-//! Who may use what is ours: its user, and nobody else. An agent without a sandbox, a copy or a backup may have changed that.
+//! Restores the file modes of our folders: only the user may access them. An agent without a sandbox, a copy or a backup may have
+//! changed them.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

@@ -1,7 +1,7 @@
-//! Temporary files of agents and tests: a folder of each task's own in the system's temporary directory.
+//! Temporary files of agents and tests: a folder for each task in the system's temporary directory.
 //!
-//! Not in the repository: whatever looks upwards for one (git, and many tests of tools) would find it. Short, because the
-//! path of a socket holds 107 bytes. The system's directory belongs to everybody, so a folder there is used only if it
+//! It is outside the repository, because git and many tests of tools search parent directories for one. It is short, because the
+//! path of a socket can have 107 bytes. The system's directory is open to everybody, so a folder there is used only if it
 //! is ours and nobody else can enter it.
 
 use std::ffi::OsString;

@@ -1,8 +1,8 @@
-//! The folder of the trees: chosen by the owner, written down, and found again by that record.
+//! The folder of the trees: chosen by the owner, recorded, and found again by that record.
 //!
-//! Invariants: a folder that is there and has no record is never taken, unless it is empty and the user's own; a record
-//! counts only in the state folder that it was written in, so that a copy of a repository does not use the trees of the
-//! original; trees that stand are moved, never left behind.
+//! Invariants: an existing folder without a record is never used, unless it is empty and the user's own; a record
+//! counts only in the state folder in which it was written, so a copy of a repository does not use the trees of the
+//! original; existing trees are moved, never left behind.
 
 use std::fs;
 use std::io;
@@ -30,15 +30,15 @@ const BEFORE: &str = "agents";
 #[derive(Debug, thiserror::Error)]
 pub enum TreesError {
     #[error(
-        "git tracks files in `{0}`, so the trees of agents cannot lie there; set `trees` in [fleet] of adjutant.toml to another folder, or take it out"
+        "git tracks files in `{0}`, so it cannot be the folder of agents' trees; set `trees` in [fleet] of adjutant.toml to another folder, or remove the key"
     )]
     Tracked(String),
     #[error(
-        "`{}` is there and was not made by Adjutant; move it away, or set `trees` in [fleet] of adjutant.toml to another folder", .0.display()
+        "`{}` exists and was not created by Adjutant; move it, or set `trees` in [fleet] of adjutant.toml to another folder", .0.display()
     )]
     Taken(PathBuf),
     #[error(
-        "`{}` cannot hold the trees of agents: {why}; set `trees` in [fleet] of adjutant.toml to another folder", folder.display()
+        "`{}` cannot be the folder of agents' trees: {why}; set `trees` in [fleet] of adjutant.toml to another folder", folder.display()
     )]
     Unusable { folder: PathBuf, why: String },
 }

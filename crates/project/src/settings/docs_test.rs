@@ -27,24 +27,24 @@ pub(super) fn page() -> String {
     let mut text = String::from(
         "<!-- Written from `crates/project/src/settings/keys.rs`. To change it, change that and run\n     \
          `ADJ_WRITE_DOCS=1 cargo test --workspace --lib docs`. -->\n# Configuration\n\n\
-         `adjutant.toml` stands at the root of the project and is committed with it. Everything in it has a default, so an\n\
-         empty file, or none, is fine. `adj init` writes a short one with what you must decide; `adj config defaults` prints\n\
-         every key with its default.\n\n\
-         - It is read from your own checkout only, never from an agent's branch.\n\
-         - An unknown key is an error that names the nearest known one. All problems are told at once, each with its line,\n  \
+         `adjutant.toml` is at the root of the project and is committed with it. Every key has a default, so an\n\
+         empty file, or none, is fine. `adj init` writes a short one with the keys that you must decide; `adj config defaults`\n\
+         prints every key with its default.\n\n\
+         - Adjutant reads it from your own checkout only, never from an agent's branch.\n\
+         - An unknown key is an error that names the nearest known one. All errors are reported at once, each with its line,\n  \
          its column and what to do.\n\
-         - While the fleet runs, the file is read again when it changes. An edit with a mistake in it changes nothing: the\n  \
-         last good settings hold, and Adjutant says so.\n\
-         - A file that is gone, as on a branch without it, leaves the last settings in force, and Adjutant says so. Put it\n  \
-         back, or run `adj config forget` to continue with the defaults.\n\
+         - While the fleet runs, the file is read again when it changes. If it is invalid, the previous settings stay in\n  \
+         force, and Adjutant reports it.\n\
+         - If the file is missing, as on a branch without it, the previous settings stay in force, and Adjutant reports it.\n  \
+         Put it back, or run `adj config forget` to continue with the defaults.\n\
          - Times are texts: `\"90s\"`, `\"30m\"`, `\"2h\"`, `\"1h30m\"`. Money is in dollars.\n\n",
     );
     for section in SECTIONS {
         let _ = writeln!(text, "## `[{}]`\n\n{}\n", heading(section), section.about);
         text.push_str("| key | value | default | what it does |\n| --- | --- | --- | --- |\n");
         for key in section.keys {
-            let default =
-                if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
+            let default = key.default();
+            let default = if default.is_empty() { "–".to_owned() } else { format!("`{default}`") };
             let _ = writeln!(
                 text,
                 "| `{}` | {} | {default} | {} |",
@@ -81,91 +81,99 @@ fn cell(text: &str) -> String {
 fn more(section: &str) -> String {
     match section {
         "test" => {
-            "Where no command is named, the first of these that the repository holds is used: Cargo, a `test` script in\n\
+            "If `command` is not set, Adjutant uses the first of these that it finds in the repository: Cargo, a `test` script in\n\
              `package.json` (npm, pnpm, yarn or bun), Deno, pytest, Go, `make test`, `just test`, Gradle, Maven, Mix, RSpec or\n\
-             Rake, PHPUnit, .NET, Swift, Zig. Where there is none, Adjutant says that nothing was tested.\n\n\
-             Before the first step, and after a change of anything that tests are run under (`[test]`, `[worktree]`, `[sandbox]`,\n\
-             `hooks.worktree.create`), main's own tests are run once in a tree made like a landing's. Where they fail, no agent\n\
-             starts, and `adj run`, `adj why` and `adj ps` say so with the output. They are run again when main moves, when the\n\
-             settings change, when `adj run` starts, and by `adj doctor --tests`. With `check_main = false` agents start all the\n\
-             same, for instance to mend a main that is red.\n\n\
-             A test command that cannot be started (exit code 126 or 127) is never sent to an agent: the task is blocked as\n\
-             `environment`. Where tests fail before they test anything (a missing module, collection errors, no network), main's\n\
-             are run again first. Where main passes, the output is sent to the agent, since its own change broke the import or\n\
-             the collection; where main fails too, nothing is sent and everything waits for you. The same holds for a task's first\n\
-             failing tests, and for those after which no fix round is left, unless main's tests were run since the task was taken\n\
-             up, or since its last step.\n\n\
-             The folder in which main and merges are tested keeps what git ignores, such as build caches; files that did not\n\
-             change keep their time. A merge with the files that the gate has tested is not tested again, even if\n\
-             the landing closes a ticket or ticks a box.\n\n\
-             `adj logs TASK --tests` prints what the last tests of a task wrote, in the order in which they wrote it.\n\n"
+             Rake, PHPUnit, .NET, Swift, Zig. If it finds none, it reports that nothing was tested.\n\n\
+             Main's own tests run once before the first step, in a tree made like that of a merge. They run again when main\n\
+             moves, when the settings for tests change (`[test]`, `[worktree]`, `[sandbox]`, `hooks.worktree.create`), when\n\
+             `adj run` starts, and by `adj doctor --tests`. If they fail, no agent starts, and `adj run`, `adj why` and `adj ps`\n\
+             print the output. With `check_main = false` agents start anyway, for instance to repair a main whose tests fail.\n\n\
+             If the test command cannot be started (exit code 126 or 127), the agent is not asked to fix it: the task is blocked\n\
+             as `environment`. If tests fail before they test anything (a missing module, collection errors, no network), main's\n\
+             tests run again first. If main passes, the output is sent to the agent, because its own change broke the import or\n\
+             the collection. If main fails too, nothing is sent, and everything waits for you. The same is true of the first\n\
+             failing tests of a task, and of those after which no fix round is left, unless main's tests ran since the task was\n\
+             taken, or since its last step.\n\n\
+             The folder in which main and merges are tested keeps ignored files, such as build caches; unchanged files keep\n\
+             their time. If a merge has the same files that the gate has tested, it is not tested again, even if it closes a\n\
+             ticket or ticks a box.\n\n\
+             `adj logs TASK --tests` prints the output of the last tests of a task, in its original order.\n\n"
         }
         "agents.*" => {
-            "Without any `[agents.…]` there is one, `coder`, with all defaults. `command` is `[\"claude\"]`\n\
-             or `[\"codex\"]` for those adapters, and must be given for the others.\n\n\
-             An agent gets `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TZ` and the variables of your language from you, what\n\
-             `env` names, and from Adjutant `TERM=dumb`, a `TMPDIR` of its own, `ADJ_TASK`, `ADJ_WORKER`, `ADJ_RUN` and\n\
-             `ADJ_PORT_BASE`, and by `GIT_CONFIG_COUNT` that git signs nothing. Nothing else: no key, no token, no\n\
-             `SSH_AUTH_SOCK` unless you name it.\n\
-             A toolchain that is found by a variable (`RUSTUP_HOME`, `JAVA_HOME`) needs that in `env` too, and in `env` of\n\
-             `[test]`: tests and hooks get the same usual variables, what `[test]` names, and nothing that an agent's `env` names.\n\n\
-             How this machine reaches the network is passed on to agents, tests and hooks: `HTTP_PROXY`, `HTTPS_PROXY`,\n\
+            "Without any `[agents.…]` there is one agent, `coder`, with all defaults. `command` is {programs}\n\
+             for those adapters, and is required for the others.\n\n\
+             An agent gets these variables, and no others: `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `TZ` and the variables of\n\
+             your language; those that `env` names; and from Adjutant `TERM=dumb`, its own `TMPDIR`, `ADJ_TASK`, `ADJ_WORKER`,\n\
+             `ADJ_RUN`, `ADJ_PORT_BASE`, and `GIT_CONFIG_COUNT` with settings that disable signing. It gets no key, no token and\n\
+             no `SSH_AUTH_SOCK` unless you name it.\n\
+             If a toolchain needs a variable (`RUSTUP_HOME`, `JAVA_HOME`), name it in the agent's `env` and in `env` of `[test]`.\n\
+             Tests and hooks get the same usual variables and those that `[test]` names, but not those of an agent's `env`.\n\n\
+             Agents, tests and hooks also get the network settings of this machine: `HTTP_PROXY`, `HTTPS_PROXY`,\n\
              `ALL_PROXY`, `NO_PROXY` (in both cases), `SSL_CERT_FILE`, `SSL_CERT_DIR`, `REQUESTS_CA_BUNDLE`, `CURL_CA_BUNDLE`,\n\
-             `NODE_EXTRA_CA_CERTS`, `GIT_SSL_CAINFO`, `PIP_CERT`, `UV_NATIVE_TLS` and their like. A proxy's address that holds a\n\
-             password is passed on with it, and agents can read it: give the proxy's password to a proxy on this machine, or\n\
-             start `adj run` without the variable.\n\n"
+             `NODE_EXTRA_CA_CERTS`, `GIT_SSL_CAINFO`, `PIP_CERT`, `UV_NATIVE_TLS` and similar ones. If the address of a proxy\n\
+             contains a password, agents can read it: give the password to a proxy on this machine instead, or start `adj run`\n\
+             without the variable.\n\n"
         }
         "sandbox" => {
-            "What an agent may write in a cache, your own builds read later: allow those that you would share with it.\n\n\
-             [The sandbox](sandbox.md) says what it holds, what it does not, and which places are hidden.\n\n"
+            "Your own builds later read what an agent wrote to a cache: allow only caches that you would share with it.\n\n\
+             [The sandbox](sandbox.md) describes what it enforces, what it does not, and which places are hidden.\n\n"
         }
         "policy" => {
             "A pattern is the name of a tool, or `Tool(argument)` where `*` stands for any text: `Bash(git push*)`. The first\n\
              match decides, in this order: your `red`, your `yellow`, your `green`, then the shipped rules, red before\n\
-             yellow. What nothing matches is green. So `green = [\"Bash(curl *)\"]` takes a shipped rule back, and\n\
+             yellow. A call without a match is green. So `green = [\"Bash(curl *)\"]` disables a shipped rule, and\n\
              `red = [\"WebFetch\"]` makes one stricter.\n\n\
              The shipped rules ask before pushes, publishing, `sudo`, deleting outside the tree, scripts piped from the\n\
              network into a shell, other machines, files of git, of Adjutant and of your keys; and, for interns, before\n\
-             installing packages and fetching from the network. They catch honest mistakes: a shell can spell anything in\n\
-             many ways, and the sandbox is what holds.\n\n"
+             installing packages and fetching from the network. They catch honest mistakes. A shell can express the same\n\
+             command in many ways, so only the sandbox is a boundary.\n\n"
         }
         "prompts" => return prompts(),
-        "landing" => "[Pull requests](pull-requests.md) says how work lands where main is protected, and what `open` is told.\n\n",
+        "landing" => "[Pull requests](pull-requests.md) describes how work is merged if main is protected, and the variables that `open` gets.\n\n",
         "hooks" => {
-            "A dotted key may be written as one (`worktree.create = \"npm ci\"`) or in a table (`[hooks.worktree]`). Hooks run\n\
+            "A dotted key can be written as one (`worktree.create = \"npm ci\"`) or in a table (`[hooks.worktree]`). Hooks run\n\
              in the shell, with the environment of tests.\n\n\
-             `notify` runs in the project with your own environment, so that it reaches your desktop or mail. It is told\n\
-             `ADJ_NOTIFY` (the kind of what waits, as `adj waiting --json` has it: `review`, `approval`, `budget`, `turn_limit`,\n\
-             `blocked_task`, `stuck_worker`, `pull_request`, …; or `standstill`), `ADJ_SEVERITY` (`info`, `warning`, `urgent`),\n\
-             `ADJ_REASON`, what it is about (`ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_REQUEST`, `ADJ_CHANNEL`; each empty where there is\n\
-             none), `ADJ_MESSAGE` (a sentence with the command that answers it), `ADJ_CALL` (the whole call that waits for an\n\
-             approval, over several lines), `ADJ_ID` (the same for the same thing, however often it is told) and `ADJ_PROJECT`.\n\
-             Agents can have a say in message and call: quote them.\n\n\
-             `standstill` is told once when the fleet has done nothing for `limits.standstill` although work is left: `ADJ_MESSAGE`\n\
-             names all that it waits for, `ADJ_REASON` their kinds, and its severity is `urgent`.\n\n"
+             `notify` runs in the project with your own environment, so that it can reach your desktop or mail. It gets these\n\
+             variables:\n\n\
+             - `ADJ_NOTIFY`: the kind of the pending item, as in `adj waiting --json` (`review`, `approval`, `budget`,\n  \
+             `turn_limit`, `blocked_task`, `stuck_worker`, `pull_request`, …), or `standstill`;\n\
+             - `ADJ_SEVERITY` (`info`, `warning`, `urgent`) and `ADJ_REASON`;\n\
+             - `ADJ_TASK`, `ADJ_APPROVAL`, `ADJ_REQUEST`, `ADJ_CHANNEL`: what it is about, empty if there is none;\n\
+             - `ADJ_MESSAGE`: a sentence with the command that answers it;\n\
+             - `ADJ_CALL`: the whole call that waits for an approval, over several lines;\n\
+             - `ADJ_ID`: the same for the same item in every notification; and `ADJ_PROJECT`.\n\n\
+             Agents can influence the message and the call: quote them.\n\n\
+             `standstill` is sent once when the fleet has made no progress for `limits.standstill` although work remains.\n\
+             `ADJ_MESSAGE` names all causes, `ADJ_REASON` their kinds, and the severity is `urgent`.\n\n"
         }
-        "webhooks.*" => "[Operations](operations.md#messages) says what is sent, how it is signed, and how often it is tried.\n\n",
+        "webhooks.*" => "[Operations](operations.md#messages) describes the messages, their signature and the retries.\n\n",
         "worktree" => {
             "Only files that git ignores are copied or linked, so a new tree is clean to git. `*` and `?` stay within one\n\
              directory, `**` does not; a pattern without `/` matches at any depth, one that ends in `/` a whole directory.\n\
              `.worktreeinclude` at the root has one pattern to copy per line, as in a `.gitignore`: `#` begins a comment,\n\
              `!` takes files out again. A pattern that matches at any depth is not looked for in directories that git ignores\n\
              as a whole, such as `node_modules`. Links that lead out of the project are not followed.\n\n\
-             `symlink = [\".venv\"]` works where `.gitignore` says `.venv/`: git is told of the link in the tree alone. What\n\
-             `copy` and `symlink` name and cannot be put there fails the step, and keeps agents from starting; `adj doctor` and\n\
-             `adj config check` find it before.\n\n\
-             Tests do not see your checkout: only the tree under test, what `symlink` links, and what `sandbox.read` and\n\
-             `sandbox.caches` name. A folder that leads back into the checkout is refused by `adj run`, `adj doctor` and\n\
-             `adj config check`: an editable install (a `.pth` or `.egg-link` file, an `__editable__` finder, `direct_url.json`), or\n\
+             `symlink = [\".venv\"]` also works if `.gitignore` says `.venv/`: the link is excluded in the tree's own git settings.\n\
+             If a path in `copy` or `symlink` cannot be created, the step fails and no agent starts; `adj doctor` and\n\
+             `adj config check` report it earlier.\n\n\
+             Tests do not see your checkout: only the tree under test, linked files, and the paths in `sandbox.read` and\n\
+             `sandbox.caches`. `adj run`, `adj doctor` and `adj config check` refuse a folder that leads back into the\n\
+             checkout: an editable install (a `.pth` or `.egg-link` file, an `__editable__` finder, `direct_url.json`), or\n\
              a workspace package such as `node_modules/@x/a -> ../../packages/a`. Have `hooks.worktree.create` install one in each\n\
              tree instead, for example `python3 -m venv .venv && .venv/bin/pip install -e .`. `adj init` writes that command;\n\
-             [working trees](trees.md) says which one for which ecosystem.\n\n\
-             A `.worktreeinclude` that an agent changed is not in force before you run `adj config trust`. Until then, trees get\n\
-             the files that its last trusted content names.\n\n"
+             [working trees](trees.md) lists it for each ecosystem.\n\n\
+             A `.worktreeinclude` that an agent changed is not in force until you run `adj config trust`. Until then, trees get\n\
+             the files of its last trusted content.\n\n"
         }
         _ => "",
     }
-    .to_owned()
+    .replace("{programs}", &programs())
+}
+
+/// The commands of adapters that have one by themselves: `["claude"]` or `["codex"]`.
+fn programs() -> String {
+    let programs = agents::ADAPTERS.iter().filter_map(|adapter| adapter.program());
+    agents::listed(&programs.map(|program| format!("`[\"{program}\"]`")).collect::<Vec<_>>())
 }
 
 fn prompts() -> String {
@@ -173,7 +181,7 @@ fn prompts() -> String {
     use machines::Wire;
     let mut text = String::from(
         "A template is Markdown with variables in double braces: `{{title}}`. Lines from `{{#notes}}` to `{{/notes}}` are left\n\
-         out where that variable is empty. A template that names an unknown variable is refused when it is loaded.\n\n\
+         out if that variable is empty. A template with an unknown variable is refused when it is loaded.\n\n\
          | variable | what it holds |\n| --- | --- |\n",
     );
     for variable in Variable::ALL {

@@ -1,5 +1,5 @@
-//! Which content of `.worktreeinclude` is in force. The file hands files of the person's to agents, so content that came in
-//! with an agent's branch holds only after a person trusted it; until then the content of before does.
+//! Which content of `.worktreeinclude` is in force. The file gives files of the user to agents, so content from
+//! an agent's branch is in force only after a person trusted it; until then the previous content is.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,9 +1,12 @@
-//! The one table of keys. What is read, refused, published as a schema, written by `adj init` and printed as a page all
-//! comes from here, so none of them can know a key that the others do not.
+//! The one table of keys. The reader, the errors, the schema, the file of `adj init` and the printed page all
+//! use it, so none of them can know a key that the others do not.
+
+use std::borrow::Cow;
 
 use process::sandbox::Namespaces;
 
 use super::{AdapterKind, Credit, Isolation, LandBy, Merge, Network, Plan, SandboxMode, TicketSource};
+use kernel::Config;
 use kernel::config::{Proposals, Restore, Review, Role};
 use kernel::waiting::Severity;
 use machines::Wire;
@@ -27,10 +30,19 @@ pub struct Key {
     pub path: &'static str,
     /// What may stand there.
     pub kind: Kind,
-    /// As it would be written in the file; empty where there is no value by default.
-    pub default: &'static str,
+    /// What holds if the file does not set it.
+    pub usual: Usual,
     /// What it does, in one sentence.
     pub about: &'static str,
+}
+
+/// What holds if the file does not set a key.
+#[derive(Clone, Copy, Debug)]
+pub enum Usual {
+    /// As it would be written in the file; empty where there is no value by default.
+    Written(&'static str),
+    /// What the rules have: a number, or seconds. It is written nowhere else.
+    Rules(fn(&Config) -> u64),
 }
 
 /// What may stand behind a key.
@@ -100,7 +112,12 @@ fn words<T: Wire>() -> Vec<&'static str> {
 }
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
-    Key { path, kind, default, about }
+    Key { path, kind, usual: Usual::Written(default), about }
+}
+
+/// A key by which the rules decide: their default is its default.
+const fn rule(path: &'static str, kind: Kind, usual: fn(&Config) -> u64, about: &'static str) -> Key {
+    Key { path, kind, usual: Usual::Rules(usual), about }
 }
 
 /// Every key there is.
@@ -108,7 +125,7 @@ const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'sta
 pub const SECTIONS: &[Section] = &[
     Section {
         path: "project",
-        about: "The repository that is worked on.",
+        about: "The repository.",
         keys: &[
             key("main", Kind::Branch, r#""main""#, "The branch that work lands on."),
             key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked, for every agent that has no `max_turns` of its own."),
@@ -118,18 +135,18 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         path: "fleet",
-        about: "The workers, and how far they go on their own.",
+        about: "The workers, and what they do without you.",
         keys: &[
             key("agent", Kind::Name, r#""coder""#, "The agent that workers run, by its name in `[agents]`."),
-            key("workers", Kind::Number(0, WORKERS_MAX), "3", "Number of workers that `adj run` starts. Lowering it retires idle workers."),
+            rule("workers", Kind::Number(0, WORKERS_MAX), |c| c.fleet.workers.into(), "Number of workers that `adj run` starts. Lowering it retires idle workers."),
             key("isolation", Kind::Choice(words::<Isolation>), r#""clone""#, "Whether a task's tree is a clone of its own or a worktree of this repository."),
             key("trees", Kind::Folder, r#""../{project}.agents""#, "Directory of the trees that agents and tests work in: absolute, or relative to the project. `{project}` is the project's name. Read when the fleet starts."),
-            key("max_steps", Kind::Number(1, MANY), "20", "Maximum number of steps. Then the checks run, even if the agent does not say that it is done."),
-            key("max_fix_rounds", Kind::Number(0, MANY), "3", "How many times a worker gets the output of failing tests before it is stuck."),
+            rule("max_steps", Kind::Number(1, MANY), |c| c.fleet.max_steps.into(), "Maximum number of steps. Then the checks run, even if the agent does not say that it is done."),
+            rule("max_fix_rounds", Kind::Number(0, MANY), |c| c.fleet.max_fix_rounds.into(), "How many times a worker gets the output of failing tests before it is stuck."),
             key("step_timeout", Kind::Time, r#""30m""#, "Timeout of one step of an agent."),
             key("stop_timeout", Kind::Time, r#""30s""#, "How long `adj stop` and Ctrl-C wait for running calls before they end them."),
             key("review", Kind::Choice(words::<Review>), r#""human""#, "Who approves work that passed its checks: you, the architect, or nobody."),
-            key("plan", Kind::Choice(words::<Plan>), r#""ticket""#, "Where the work plan comes from: the ticket, or the shipped one where it has none; `agent`: the agent submits its own in its first step, which takes that one's place."),
+            key("plan", Kind::Choice(words::<Plan>), r#""ticket""#, "Where the work plan comes from. `ticket`: the ticket, or the shipped plan if it has none; `agent`: the agent submits its own in its first step, which replaces that plan."),
             key("restore", Kind::Choice(words::<Restore>), r#""all""#, "When suspended agents continue: when all services are healthy, or each when its own service is."),
         ],
     },
@@ -152,7 +169,7 @@ pub const SECTIONS: &[Section] = &[
             key("author", Kind::Identity, "", "Who its commits are by; `NAME (Adjutant) <NAME@adjutant.localhost>` when it is absent."),
             key("model", Kind::Text, "", "The model that the program is told to use."),
             key("role", Kind::Choice(words::<Role>), r#""specialist""#, "What it may do on the board, and whether yellow actions ask a person."),
-            key("kind", Kind::Choice(words::<AgentKind>), r#""task""#, "What kind of agent it is, which decides its turns where neither it nor the project has `max_turns`: 50, 100 or 200."),
+            key("kind", Kind::Choice(words::<AgentKind>), r#""task""#, "The kind of agent, which sets its turns if neither it nor the project has `max_turns`: 50, 100 or 200."),
             key("prompt", Kind::Text, "", "What this agent is told in every task, besides the shipped texts."),
             key("allowed_tools", Kind::Texts, "", "The tools that it may call; absent means every tool, and an empty list none."),
             key("max_turns", Kind::Number(TURN_LIMIT_MIN as u64, TURN_LIMIT_MAX as u64), "", "Turns that one run may take before a person is asked."),
@@ -185,7 +202,7 @@ pub const SECTIONS: &[Section] = &[
         about: "What agents and tests can reach of this machine.",
         keys: &[
             key("mode", Kind::Choice(words::<SandboxMode>), r#""auto""#, "`auto` uses what the system supports. `strict` requires all of it, and makes only the system, toolchains, the tree and declared paths readable. `off` uses no sandbox."),
-            key("namespaces", Kind::Choice(words::<Namespaces>), r#""auto""#, "Who makes its namespaces: adj where the system lets it and else `bwrap`, adj alone, or `bwrap` alone. Either makes the same sandbox."),
+            key("namespaces", Kind::Choice(words::<Namespaces>), r#""auto""#, "Who creates its namespaces. `auto`: adj if the system allows it, else `bwrap`; `own`: only adj; `bubblewrap`: only `bwrap`. The sandbox is the same."),
             key("caches", Kind::Places, "[]", "Directories outside the tree that may be written, such as package caches. A missing one is created if it is in your home. `{uid}` is the number of your user; a path with it must be a directory of your own."),
             key("read", Kind::Places, "[]", "Files and directories that may be read even if they are hidden or the mode is `strict`. Overrides `hide` and the built-in list."),
             key("hide", Kind::Places, "[]", "More files and directories to hide from agents and tests, besides the built-in list of credentials."),
@@ -195,14 +212,14 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         path: "policy",
-        about: "What asks a person first, and how many rounds there are.",
+        about: "Which calls ask a person first, and the number of rounds.",
         keys: &[
             key("red", Kind::Tools, "[]", "Calls that ask a person."),
             key("yellow", Kind::Tools, "[]", "Calls that ask a person when an intern makes them."),
             key("green", Kind::Tools, "[]", "Calls that never ask, though a shipped rule would."),
             key("lead_may_complete", Kind::Flag, "false", "Whether an agent that is a lead may move a reviewed task to DONE."),
-            key("max_review_cycles", Kind::Number(0, MANY), "3", "Reviews that may ask for changes before the task is blocked."),
-            key("max_landing_rounds", Kind::Number(0, MANY), "3", "Landings that may fail before the task is blocked. A conflict with a newer main is not counted if the agent had solved the one before."),
+            rule("max_review_cycles", Kind::Number(0, MANY), |c| c.policy.max_review_cycles.into(), "Reviews that may ask for changes before the task is blocked."),
+            rule("max_landing_rounds", Kind::Number(0, MANY), |c| c.policy.max_landing_rounds.into(), "Landings that may fail before the task is blocked. A conflict with a newer main is not counted if the agent had solved the one before."),
             key("cap_in_progress", Kind::Number(1, MANY), "", "At most this many tasks are in progress at once."),
             key("cap_per_agent", Kind::Number(1, MANY), "", "At most this many tasks are held by the workers of one agent."),
             key("proposals", Kind::Choice(words::<Proposals>), r#""ask""#, "What becomes of tasks that agents add: they wait for you (`adj task accept`), are worked on, or are refused."),
@@ -210,10 +227,10 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         path: "architect",
-        about: "The agent that splits specs into tasks, answers questions of other agents, and reviews where `fleet.review` says so.",
+        about: "The agent that splits specs into tasks, answers questions of other agents, and reviews if `fleet.review` is `architect`.",
         keys: &[
             key("agent", Kind::Name, "", "The agent, by its name in `[agents]`: not the one that workers run, and no intern. Absent: questions and reviews are yours."),
-            key("escalation", Kind::Time, r#""2h""#, "How long it waits for you where it cannot answer by itself; then it stops, and what was asked is kept."),
+            key("escalation", Kind::Time, r#""2h""#, "How long it waits for you after it has escalated a request; then it stops, and the request is kept."),
             key("raises_budgets", Kind::Flag, "false", "Whether it may raise the budget of a task or run that is used up, once for each task. You are asked either way."),
         ],
     },
@@ -234,7 +251,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         path: "landing",
-        about: "How approved work comes to main.",
+        about: "How approved work gets to main.",
         keys: &[
             key("by", Kind::Choice(words::<LandBy>), r#""merge""#, "Whether Adjutant merges in this repository, or pushes a branch and waits until its pull request is merged."),
             key("remote", Kind::Name, r#""origin""#, "The remote that pull requests are for."),
@@ -243,7 +260,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         path: "hooks",
-        about: "Command lines of yours that are run at these points, with their output kept.",
+        about: "Your own command lines, which run at these points; their output is kept.",
         keys: &[
             key("worktree.create", Kind::Shell, "", "Runs in a new tree before the first step, and in the test tree before the tests of main or of a merge. The test tree keeps ignored files between runs. If the hook fails, the step or merge fails. Files that it leaves and git does not ignore are not committed: a folder that it made stays out as a whole, a file until the agent changes it."),
             key("worktree.remove", Kind::Shell, "", "Runs in a tree before it is removed."),
@@ -256,19 +273,19 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         path: "notify",
-        about: "How you are told that a person is needed, without a hook.",
+        about: "Notifications without a hook, when a person is needed.",
         keys: &[
             key("desktop", Kind::Flag, "false", "Whether your desktop shows it: by `notify-send`, or `osascript` on macOS."),
-            key("severity", Kind::Choice(words::<Severity>), r#""info""#, "The least that your desktop and `hooks.notify` are told of."),
+            key("severity", Kind::Choice(words::<Severity>), r#""info""#, "The lowest level for which your desktop and `hooks.notify` are notified."),
         ],
     },
     Section {
         path: "webhooks.*",
-        about: "An address that is told when a person is needed, by a POST in JSON, under a name that you choose.",
+        about: "An address that gets a POST in JSON when a person is needed, under a name that you choose.",
         keys: &[
             key("url", Kind::Url, "", "Where it is sent."),
             key("secret_env", Kind::Variable, "", "The environment variable that holds the secret that messages are signed with. If not set, they are not signed."),
-            key("severity", Kind::Choice(words::<Severity>), r#""info""#, "The least that it is told of."),
+            key("severity", Kind::Choice(words::<Severity>), r#""info""#, "The lowest level that is sent to it."),
         ],
     },
     Section {
@@ -281,7 +298,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         path: "trash",
-        about: "What git does not have of a tree that was removed, such as ignored files; `adj clean --trash` empties it.",
+        about: "Files of removed trees that git does not have, such as ignored files; `adj clean --trash` deletes them.",
         keys: &[
             key("age", Kind::Time, r#""7d""#, "How long it is kept. Branches of canceled tasks and refs of finished tasks stay in your repository for the same time."),
             key("size", Kind::Size, r#""10 GB""#, "How much is kept in all; the oldest goes first."),
@@ -289,7 +306,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         path: "logs",
-        about: "What agents, tests and hooks printed, and the sessions of agents whose task is over.",
+        about: "The output of agents, tests and hooks, and the sessions of agents whose task is over.",
         keys: &[
             key("age", Kind::Time, r#""30d""#, "How long it is kept."),
             key("size", Kind::Size, r#""2 GB""#, "How much is kept in all; the oldest goes first."),
@@ -317,32 +334,33 @@ pub const SECTIONS: &[Section] = &[
         path: "limits",
         about: "Limits on time, size and number.",
         keys: &[
-            key("suspension", Kind::Time, r#""15m""#, "How long an agent waits for a service before its run is in error."),
-            key("health_poll", Kind::Time, r#""30s""#, "How often services are asked for their health while one is away."),
-            key("question", Kind::Time, r#""10m""#, "How long a call waits for a person before the step is ended, and a question of an agent before it is told that the answer comes with its next step."),
-            key("silence", Kind::Time, r#""7m""#, "How long an agent that waits for its model may say nothing before the step is ended; Claude Code gives up by itself after 6 minutes."),
-            key("lost_workers", Kind::Number(1, MANY), "3", "Workers that one task may lose before it is blocked."),
-            key("outside_lease", Kind::Time, r#""2m""#, "How long an agent that Adjutant did not start keeps a task without a sign of life."),
-            key("heartbeat", Kind::Time, r#""1m""#, "How long an agent that is connected from outside is taken to be there without a heartbeat; it sends one every third of that."),
-            key("standstill", Kind::Time, r#""1m""#, "How long a fleet that runs may do nothing, while what is left waits for you, for a service or for a task that will never be done, before it says so."),
-            key("checkout", Kind::Time, r#""30s""#, "How long a landing that your checkout holds up waits before it tries again."),
+            rule("suspension", Kind::Time, |c| c.limits.suspension_seconds.into(), "How long an agent waits for a service before its run is in error."),
+            rule("health_poll", Kind::Time, |c| c.limits.health_poll_seconds.into(), "How often the health of services is checked while one is unavailable."),
+            rule("question", Kind::Time, |c| c.limits.question_seconds.into(), "How long a call waits for a person before the step is ended. A question waits as long; then the agent gets the answer with its next step."),
+            key("silence", Kind::Time, r#""7m""#, "How long an agent that waits for its model may be silent before the step is ended; Claude Code gives up by itself after 6 minutes."),
+            rule("lost_workers", Kind::Number(1, MANY), |c| c.limits.lost_workers.into(), "Workers that one task may lose before it is blocked."),
+            rule("outside_lease", Kind::Time, |c| c.limits.outside_lease_seconds.into(), "How long an agent that Adjutant did not start keeps a task without a report."),
+            rule("heartbeat", Kind::Time, |c| c.limits.heartbeat_seconds.into(), "How long an agent from outside counts as connected without a heartbeat; it sends one every third of that."),
+            rule("standstill", Kind::Time, |c| c.limits.standstill_seconds.into(), "How long a running fleet may make no progress before it reports a standstill: everything waits for you, for a service or for a task that will never be done."),
+            rule("checkout", Kind::Time, |c| c.limits.checkout_seconds.into(), "How long a merge that your checkout blocks waits before it is tried again."),
+            rule("backoff", Kind::Time, |c| c.limits.backoff_seconds.into(), "How long a worker waits before it repeats a step that failed. The wait doubles with each further failure, up to a minute."),
             key("pull_request", Kind::Time, r#""30s""#, "How often the remote is asked whether pull requests were merged."),
-            key("replies", Kind::Number(1, MANY), "4", "Replies of agents in channels at once, in all channels together: the rest of the machine is for tasks."),
-            key("same_call", Kind::Number(2, MANY), "3", "The same call this many times in a row is a loop."),
-            key("same_step", Kind::Number(2, MANY), "3", "This many steps in a row without DONE, with the same last message and no change in the tree, are a loop."),
-            key("tool_failures", Kind::Number(1, MANY), "3", "Failures of one tool in a row that stop a run."),
-            key("effect_tries", Kind::Number(1, MANY), "10", "Attempts at an internal operation of Adjutant before a person is told."),
-            key("text_bytes", Kind::Number(256, BYTES_MAX), "65536", "The longest title, comment or feedback."),
-            key("dependencies", Kind::Number(1, MANY), "1000", "Dependencies of one task."),
-            key("proposals", Kind::Number(0, MANY), "20", "Tasks that one run may propose, and that may follow from one task without you under `policy.proposals = \"accept\"`."),
-            key("kept_answers", Kind::Number(1, 100_000_000), "100000", "Answers kept for idempotency keys; the oldest go first."),
+            rule("replies", Kind::Number(1, MANY), |c| c.limits.replies.into(), "Replies of agents in channels that run at once, in all channels together."),
+            rule("same_call", Kind::Number(2, MANY), |c| c.limits.same_call.into(), "The same call this many times in a row is a loop."),
+            rule("same_step", Kind::Number(2, MANY), |c| c.limits.same_step.into(), "This many steps in a row without DONE, with the same last message and no change in the tree, are a loop."),
+            rule("tool_failures", Kind::Number(1, MANY), |c| c.limits.tool_failures.into(), "Failures of one tool in a row that stop a run."),
+            rule("effect_tries", Kind::Number(1, MANY), |c| c.limits.effect_tries.into(), "Attempts at an internal operation of Adjutant before a person is told."),
+            rule("text_bytes", Kind::Number(256, BYTES_MAX), |c| c.limits.text_bytes as u64, "The longest title, comment or feedback."),
+            rule("dependencies", Kind::Number(1, MANY), |c| c.limits.dependencies as u64, "Dependencies of one task."),
+            rule("proposals", Kind::Number(0, MANY), |c| c.limits.proposals.into(), "Tasks that one run may propose, and that may follow from one task without you under `policy.proposals = \"accept\"`."),
+            rule("kept_answers", Kind::Number(1, 100_000_000), |c| c.limits.kept_answers as u64, "Answers kept for idempotency keys; the oldest go first."),
             key("ticket_bytes", Kind::Number(256, BYTES_MAX), "1048576", "The largest ticket file that is read."),
             key("tickets", Kind::Number(1, 10_000_000), "100000", "Ticket files that are read."),
             key("line_bytes", Kind::Number(1024, BYTES_MAX), "8388608", "The longest line of an agent's output; the rest of it is cut."),
-            key("output_bytes", Kind::Number(1024, BYTES_MAX), "268435456", "What one step, test run or hook may print; more ends it."),
-            key("test_output_bytes", Kind::Number(1024, BYTES_MAX), "16384", "What an agent is shown of the output of failed tests."),
+            key("output_bytes", Kind::Number(1024, BYTES_MAX), "268435456", "Maximum output of one step, test run or hook; more ends it."),
+            key("test_output_bytes", Kind::Number(1024, BYTES_MAX), "16384", "How much output of failed tests an agent gets."),
             key("copy_files", Kind::Number(1, 10_000_000), "10000", "Ignored files that are copied or linked into a new tree."),
-            key("copy_bytes", Kind::Number(1, BYTES_MAX), "1073741824", "What all files copied into a new tree may hold together."),
+            key("copy_bytes", Kind::Number(1, BYTES_MAX), "1073741824", "Total size of the files copied into a new tree."),
             key("processes", Kind::Number(8, MANY), "4096", "Processes and threads that one step, test run or hook may have at once; more ends it, and blocks the task of an agent."),
             key("memory", Kind::Size, "", "Memory that one step, test run or hook may use, all its processes together; more ends it, and blocks the task of an agent. Half of the machine's when it is absent."),
         ],
@@ -357,6 +375,29 @@ pub const NOT_YET: &[(&str, &str, &str)] = &[
     ("plan",    "architect", "write plan = \"ticket\", and the plan as a list into the ticket"),
     ("source",  "tk",    "write source = \"files\": the files of `tk` are read and written directly, and `tk` can be used beside it"),
 ];
+
+impl Key {
+    /// The default as it would be written in the file; empty where there is none.
+    pub fn default(&self) -> Cow<'static, str> {
+        match self.usual {
+            Usual::Written(text) => Cow::Borrowed(text),
+            Usual::Rules(usual) => {
+                let number = usual(&Config::default());
+                match self.kind {
+                    Kind::Time => Cow::Owned(format!("\"{}\"", time_text(number))),
+                    _ => Cow::Owned(number.to_string()),
+                }
+            }
+        }
+    }
+}
+
+/// Seconds as a text of one unit: `90s`, `15m`, `2h`, `1d`.
+fn time_text(seconds: u64) -> String {
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    let whole = units.into_iter().find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{seconds}s"), |(unit, name)| format!("{}{name}", seconds / unit))
+}
 
 impl Section {
     /// Whether its second part is a name that the user chooses.

@@ -1,8 +1,8 @@
-//! `adjutant.toml`: what the user settled for this project.
+//! `adjutant.toml`: the user's settings for this project.
 //!
-//! One table of keys ([`keys::SECTIONS`]) is read by everything here. Invariants: a file that is not there means the
-//! defaults; a file with a problem gives no settings at all, and all its problems at once; what the rules of the kernel
-//! decide by is [`Settings::kernel`] and nothing else.
+//! Everything here reads one table of keys ([`keys::SECTIONS`]). Invariants: a missing file means the
+//! defaults; an invalid file gives no settings at all, and all its errors at once; the kernel's rules
+//! read [`Settings::kernel`] and nothing else.
 
 pub mod include;
 pub mod keys;
@@ -24,7 +24,7 @@ pub use nearest::nearest;
 pub use policy::shipped as shipped_tools;
 pub use schema::schema;
 pub use show::show;
-pub use template::{CommitHooks, Found, defaults, template};
+pub use template::{CommitHooks, TemplateValues, defaults, template};
 pub use values::time;
 
 use agents::AdapterKind;
@@ -59,7 +59,7 @@ pub struct Settings {
     pub sandbox: Sandbox,
     pub policy: Policy,
     pub architect: Architect,
-    pub prompts: Prompts,
+    pub prompts: PromptFiles,
     pub landing: Landing,
     pub hooks: Hooks,
     pub notify: Notify,
@@ -201,7 +201,7 @@ pub struct Kept {
 
 /// `[prompts]`: files in place of the shipped texts, relative to the project.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Prompts {
+pub struct PromptFiles {
     pub init: Option<PathBuf>,
     pub step: Option<PathBuf>,
     pub test_failure: Option<PathBuf>,
@@ -754,7 +754,7 @@ fn build(values: &mut Values) -> Settings {
             proposals: policy.word("proposals"),
         },
         architect,
-        prompts: Prompts {
+        prompts: PromptFiles {
             init: path(&prompts, "init"),
             step: path(&prompts, "step"),
             test_failure: path(&prompts, "test_failure"),
@@ -1019,6 +1019,7 @@ fn limits(scope: &Scope) -> Limits {
             heartbeat_seconds: seconds("heartbeat"),
             standstill_seconds: seconds("standstill"),
             checkout_seconds: seconds("checkout"),
+            backoff_seconds: seconds("backoff"),
             replies: scope.number("replies").unwrap_or_default(),
             same_call: scope.number("same_call").unwrap_or_default(),
             same_step: scope.number("same_step").unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! The known name that someone probably meant.
+//! Finds the known name that is nearest to a misspelt one.
 
 /// The nearest of `known`, if it is near enough to have been meant: at most a third of it is different.
 pub fn nearest<'a>(meant: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -1,7 +1,7 @@
-//! The tool rules that ship: what a careful person would want to be asked about.
+//! The shipped tool rules: calls about which a careful person wants to be asked.
 //!
-//! They are a net for honest mistakes, not a wall: a shell can spell everything in a thousand ways. The wall is the
-//! sandbox, and that main moves by Adjutant alone. A pattern that asks once too often is the better fault.
+//! They catch honest mistakes and are no boundary: a shell can express everything in many ways. The boundary is the
+//! sandbox, and that only Adjutant moves main. A pattern that asks once too often is better than one that asks too seldom.
 
 use kernel::config::{Colour, ToolRule};
 use smol_str::{SmolStr, format_smolstr};

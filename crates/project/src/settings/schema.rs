@@ -87,7 +87,7 @@ fn of_key(key: &Key) -> Value {
             Read::Money(micros) => (micros as f64 / 1_000_000.0).into(),
             Read::List(list) => list.into(),
             // As written: a time is a text in the file.
-            Read::Text(_) | Read::Time(_) => key.default.trim_matches('"').into(),
+            Read::Text(_) | Read::Time(_) => key.default().trim_matches('"').into(),
         };
     }
     schema

@@ -1,5 +1,5 @@
-//! The settings in force, as `adjutant.toml` would say them: every key with the value that holds, and those without one
-//! by name, so that no line shows what is not so.
+//! The settings in force, in the form of `adjutant.toml`: every key with its value, and keys without a value
+//! by name.
 
 use super::keys::{Key, SECTIONS, Section};
 use super::values::Values;
@@ -37,8 +37,9 @@ pub fn show(text: &str) -> Result<String, SettingsError> {
 
 /// What holds where the file says nothing.
 fn by_default(section: &Section, key: &Key, name: &str, settings: &Settings) -> Option<String> {
-    if !key.default.is_empty() {
-        return Some(key.default.to_owned());
+    let default = key.default();
+    if !default.is_empty() {
+        return Some(default.into_owned());
     }
     let agent = AgentName::new(name).ok().and_then(|name| settings.agents.get(&name));
     let agent = agent.filter(|_| section.path == "agents.*")?;

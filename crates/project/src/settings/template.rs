@@ -1,14 +1,15 @@
-//! Two settings files, both from the table of keys: the short one that `adj init` writes, with what a user must decide,
-//! and the whole one that `adj config defaults` prints.
+//! Two settings files from the table of keys: the short one of `adj init`, with the keys that a user must decide,
+//! and the whole one of `adj config defaults`.
 
 use super::keys::{Key, SECTIONS, Section};
 use crate::workplace::ecosystem::Needs;
 use agents::AdapterKind;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// What `adj init` found out before it writes the file.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct TemplateValues {
     /// The branch that work lands on; `main` where nothing is said.
     pub main: Option<String>,
     /// The agent program that is installed here.
@@ -39,7 +40,7 @@ pub struct CommitHooks {
     pub cache: Option<&'static str>,
 }
 
-impl Found {
+impl TemplateValues {
     /// What is tested by, with the commit hooks if they are wanted.
     fn test_command(&self, with_hooks: bool) -> Option<String> {
         let test = self.needs.test.as_ref().map(|(command, _)| command.clone());
@@ -109,7 +110,7 @@ const SHORT: &[(&str, &str, &str)] = &[
     ("hooks",    "worktree.remove", "Runs in a tree before it is removed"),
     ("hooks",    "timeout",   "How long a hook may take; the first one downloads packages"),
     ("worktree", "copy",      "Ignored files that are copied into each new tree"),
-    ("agents.*", "adapter",   "Agent program: \"claude\", \"codex\", \"command\" (any program) or \"script\""),
+    ("agents.*", "adapter",   "Agent program"),
     ("agents.*", "command",   "The program and its arguments"),
     ("agents.*", "env",       "Variables passed to the agent; its API key is one of them"),
     ("agents.*", "max_turns", "Turns of one run before you are asked"),
@@ -120,7 +121,7 @@ const SHORT: &[(&str, &str, &str)] = &[
 
 /// The text of a new `adjutant.toml`: it reads without a problem, and so does every commented key once its `#` is gone (the
 /// tests with commit hooks in the place of those without).
-pub fn template(found: &Found) -> String {
+pub fn template(found: &TemplateValues) -> String {
     let mut text = String::from(
         "# Adjutant's settings for this project. Every other key has a default: `adj config defaults` prints them all.\n",
     );
@@ -149,6 +150,7 @@ pub fn template(found: &Found) -> String {
             ("test", "command", None) => {
                 "No tests were found: set the command, or every task needs you".to_owned()
             }
+            ("agents.*", "adapter", _) => format!("{about}: {}", agents::choices()),
             _ => from.map_or(about.to_owned(), |from| format!("{about}; from {from}")),
         };
         let _ = match line.len() > COMMENT_AT {
@@ -183,7 +185,7 @@ pub fn defaults() -> String {
         let off = if named { "# " } else { "" };
         let _ = write!(text, "\n# {}\n{off}[{name}]\n", section.about);
         for key in section.keys {
-            let off = if named || key.default.is_empty() { "# " } else { "" };
+            let off = if named || key.default().is_empty() { "# " } else { "" };
             let line = format!("{off}{} = {}", key.path, example(section, key));
             let _ = writeln!(text, "{line:<COMMENT_AT$} # {}", key.about);
         }
@@ -192,7 +194,7 @@ pub fn defaults() -> String {
 }
 
 /// What `adj init` puts in force.
-fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
+fn setting(section: &Section, key: &Key, found: &TemplateValues) -> Option<String> {
     let quoted = |text: &str| toml_edit::Value::from(text).to_string();
     let listed = |texts: &mut dyn Iterator<Item = &str>| {
         let texts: Vec<_> = texts.map(quoted).collect();
@@ -201,8 +203,8 @@ fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
     let variables = found.needs.variables.iter().copied();
     let kind = found.adapter.unwrap_or(AdapterKind::Claude);
     match (section.path, key.path) {
-        ("project", "main") => found.main.as_deref().map(quoted).filter(|main| *main != key.default),
-        ("fleet", "agent" | "workers" | "review") => Some(key.default.to_owned()),
+        ("project", "main") => found.main.as_deref().map(quoted).filter(|main| *main != key.default()),
+        ("fleet", "agent" | "workers" | "review") => Some(key.default().into_owned()),
         ("test", "command") => found.test_command(found.with_hooks).as_deref().map(quoted),
         ("test", "env") => listed(&mut variables.into_iter()),
         ("hooks", "worktree.create") => found.create.as_ref().map(|(command, _)| quoted(command)),
@@ -230,11 +232,12 @@ fn setting(section: &Section, key: &Key, found: &Found) -> Option<String> {
     }
 }
 
-fn example(section: &Section, key: &Key) -> &'static str {
-    if !key.default.is_empty() {
-        return key.default;
+fn example(section: &Section, key: &Key) -> Cow<'static, str> {
+    let default = key.default();
+    if !default.is_empty() {
+        return default;
     }
-    example_of(&format!("{}.{}", section.path, key.path)).unwrap_or("\"…\"")
+    example_of(&format!("{}.{}", section.path, key.path)).unwrap_or("\"…\"").into()
 }
 
 fn example_of(path: &str) -> Option<&'static str> {

@@ -329,11 +329,11 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
             ("agents.*", "service", _) => "\"db\"".into(),
             (_, _, Kind::Choice(words)) => {
                 let words = words();
-                let word = words.iter().rev().find(|word| !key.default.contains(*word)).unwrap();
+                let word = words.iter().rev().find(|word| !key.default().contains(*word)).unwrap();
                 format!("\"{word}\"")
             }
             (_, _, Kind::Number(min, max)) => {
-                let default: u64 = key.default.parse().unwrap_or(min);
+                let default: u64 = key.default().parse().unwrap_or(min);
                 if default < max && (section.path != "ports" || key.path == "first") {
                     (default + 1).to_string()
                 } else {
@@ -341,7 +341,7 @@ fn keys() -> Vec<(&'static Section, &'static Key, String)> {
                 }
             }
             (_, _, Kind::Flag) => {
-                if key.default == "true" || key.path == "resume" { "false" } else { "true" }.into()
+                if key.default() == "true" || key.path == "resume" { "false" } else { "true" }.into()
             }
             (_, _, Kind::Money) => "0.25".into(),
             (_, _, Kind::Time) => "\"7s\"".into(),
@@ -457,11 +457,11 @@ fn schema_defaults_and_page_name_every_key() {
 fn what_init_writes_reads_as_it_is_and_with_every_line_in_force() {
     let folder = testing::Folder::new();
     folder.write("Cargo.toml", "");
-    let found = Found {
+    let found = TemplateValues {
         main: Some("tru\"nk".to_owned()),
         adapter: Some(AdapterKind::Claude),
         needs: crate::workplace::ecosystem::find(&folder.path).needs(&|_| None),
-        ..Found::default()
+        ..TemplateValues::default()
     };
     let text = template(&found).replace("tru\\\"nk", "trunk").replace("'tru\"nk'", "\"trunk\"");
     let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -477,7 +477,7 @@ fn what_init_writes_reads_as_it_is_and_with_every_line_in_force() {
     Settings::parse(&in_force).unwrap_or_else(|error| panic!("{error}\n{in_force}"));
 
     for adapter in [None, Some(AdapterKind::Command), Some(AdapterKind::Script)] {
-        let text = template(&Found { adapter, ..Found::default() });
+        let text = template(&TemplateValues { adapter, ..TemplateValues::default() });
         Settings::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
 }

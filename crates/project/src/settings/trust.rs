@@ -1,6 +1,6 @@
-//! Which content of `adjutant.toml` is in force. The file names programs that run as the user, so what came in with an
-//! agent's branch holds only after the user said so; until then the content of before does. So it does where the file is
-//! gone: a branch without it, or an editor that is about to write it, must not lift a budget or let go of a tool.
+//! Which content of `adjutant.toml` is in force. The file names programs that run as the user, so content from an
+//! agent's branch is in force only after the user trusted it; until then the previous content is. The same is true if the file
+//! is missing: a branch without it, or an editor that is about to write it, must not remove a budget or a restriction.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;

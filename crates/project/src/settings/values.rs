@@ -1,4 +1,4 @@
-//! The file read by the table: every value checked, every problem told with its place, nothing stopped at the first.
+//! Reads the file by the table: checks every value, and reports all errors with their positions.
 
 use super::keys::{Key, Kind, NOT_YET, SECTIONS, Section, quoted};
 use super::nearest::nearest;
@@ -269,10 +269,11 @@ impl Scope {
 
 /// The default of a key, read as if it stood in the file.
 pub(super) fn default(key: &Key) -> Option<Value> {
-    if key.default.is_empty() {
+    let default = key.default();
+    if default.is_empty() {
         return None;
     }
-    let text = format!("it = {}", key.default);
+    let text = format!("it = {default}");
     let document = Document::parse(text).expect("a default is TOML");
     let item = document.get("it").expect("it was written above");
     Some(value(key.kind, item).unwrap_or_else(|wrong| panic!("the default of `{}` {wrong}", key.path)))
@@ -410,7 +411,7 @@ fn branch(name: &str) -> Result<(), String> {
         || name.split('/').any(|part| part.starts_with('.') || part.ends_with(".lock"))
         || name.chars().any(|c| c.is_control() || " ~^:?*[\\".contains(c));
     if bad {
-        Err(format!("must be the name of a branch; git takes no branch `{}`", name.escape_debug()))
+        Err(format!("must be the name of a branch; git does not accept `{}`", name.escape_debug()))
     } else {
         Ok(())
     }
@@ -446,7 +447,7 @@ fn address(text: &str) -> Result<(), String> {
     }
     if authority.contains('@') {
         return Err(
-            "must hold no user and no password; `secret_env` names a variable with a secret".to_owned()
+            "must contain no user and no password; `secret_env` names a variable with a secret".to_owned()
         );
     }
     let host = match authority.strip_prefix('[') {

@@ -1,26 +1,26 @@
-//! Which commit hooks a repository has. Git runs none of them in trees or at landing: a tree is a clone, and hooks are no part
-//! of one; a merge is made without them. The tests are what runs there, so `adj init` offers to add the hooks to them.
+//! Detects the commit hooks of a repository. Git runs none of them in trees or at landing: a tree is a clone, which has no
+//! hooks, and merges are made without them. Tests do run there, so `adj init` offers to add the hooks to them.
 
 use super::ecosystem::Tree;
 use std::path::Path;
 
 /// How the hooks of one tool are found.
-type Find = fn(&Tree, &Git) -> Option<Hooks>;
+type Find = fn(&Tree, &Git) -> Option<HookSetup>;
 
 /// A way to have commit hooks. The first that is found counts.
 #[rustfmt::skip]
 const TABLE: &[(&str, Find)] = &[
     ("pre-commit", |tree, _| {
         let by = tree.first(&[".pre-commit-config.yaml", ".pre-commit-config.yml"])?;
-        Some(Hooks { by: by.to_owned(), command: Some("pre-commit run --all-files".to_owned()), cache: Some("~/.cache/pre-commit") })
+        Some(HookSetup { by: by.to_owned(), command: Some("pre-commit run --all-files".to_owned()), cache: Some("~/.cache/pre-commit") })
     }),
     ("husky", |tree, _| {
         let by = tree.first(&[".husky/pre-commit"])?;
-        Some(Hooks { by: by.to_owned(), command: Some("sh .husky/pre-commit".to_owned()), cache: None })
+        Some(HookSetup { by: by.to_owned(), command: Some("sh .husky/pre-commit".to_owned()), cache: None })
     }),
     ("lefthook", |tree, _| {
         let by = tree.first(&["lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", "lefthook.toml"])?;
-        Some(Hooks { by: by.to_owned(), command: Some("lefthook run pre-commit --all-files".to_owned()), cache: None })
+        Some(HookSetup { by: by.to_owned(), command: Some("lefthook run pre-commit --all-files".to_owned()), cache: None })
     }),
     ("core.hooksPath", |tree, git| {
         let path = git.hooks_path.as_deref()?;
@@ -28,11 +28,11 @@ const TABLE: &[(&str, Find)] = &[
         let hook = format!("{inside}/pre-commit");
         // A folder elsewhere is on this machine alone.
         let is_inside = !inside.starts_with(['/', '~']) && !inside.split('/').any(|part| part == "..") && tree.has(&hook);
-        Some(Hooks { by: format!("core.hooksPath = {path}"), command: is_inside.then(|| format!("./{hook}")), cache: None })
+        Some(HookSetup { by: format!("core.hooksPath = {path}"), command: is_inside.then(|| format!("./{hook}")), cache: None })
     }),
     ("git", |_, git| {
         let path = git.hook.as_deref()?;
-        Some(Hooks { by: path.to_owned(), command: None, cache: None })
+        Some(HookSetup { by: path.to_owned(), command: None, cache: None })
     }),
 ];
 
@@ -40,7 +40,7 @@ pub use git::CommitHooks as Git;
 
 /// The commit hooks of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hooks {
+pub struct HookSetup {
     /// What they were found by.
     pub by: String,
     /// Runs them over all files, for the tests. Absent: they are not in the repository.
@@ -50,7 +50,7 @@ pub struct Hooks {
 }
 
 /// The commit hooks of this repository, and what manages them.
-pub fn find(root: &Path, git: &Git) -> Option<(&'static str, Hooks)> {
+pub fn find(root: &Path, git: &Git) -> Option<(&'static str, HookSetup)> {
     let tree = Tree { root };
     let mut found = TABLE.iter().filter_map(|(name, find)| find(&tree, git).map(|hooks| (*name, hooks)));
     found.next()

@@ -1,9 +1,9 @@
-//! What other tools' files say about setting up a tree: `.worktreeinclude`, `.cursor/worktrees.json`,
-//! `.codex/environments/environment.toml` and `conductor.json`. `adj init` takes it over into `adjutant.toml`, which a person
-//! reads and trusts; nothing here is read again later.
+//! Reads files of other tools that set up a tree: `.worktreeinclude`, `.cursor/worktrees.json`,
+//! `.codex/environments/environment.toml` and `conductor.json`. `adj init` copies their settings into `adjutant.toml`, which a person
+//! reads and trusts; the files are not read again later.
 //!
-//! Those tools name the person's checkout by a variable. Trees here cannot read it, so `cp $ROOT/.env .env` becomes an entry
-//! of `worktree.copy`, and any other command that names it is left out, with a word about it.
+//! Those tools name the user's checkout by a variable. Trees cannot read it, so `cp $ROOT/.env .env` becomes an entry
+//! of `worktree.copy`, and any other command that names it is left out with a warning.
 
 use super::ecosystem::Tree;
 use super::tree::INCLUDE_FILE;
@@ -105,7 +105,7 @@ fn unreadable(found: Declared) -> Declared {
     Declared { left_out: vec![("the whole file".to_owned(), "it cannot be read")], ..found }
 }
 
-const READS_CHECKOUT: &str = "it reads your checkout, which a tree cannot";
+const READS_CHECKOUT: &str = "it reads your checkout, which is not available in a tree";
 const COMPOUND: &str = "it reads your checkout in a loop or condition; name the files in worktree.copy";
 
 impl Declared {

@@ -1,10 +1,10 @@
-//! The environment of agents, tests and hooks: what is on the list, and nothing else.
+//! The environment of agents, tests and hooks: an allow-list.
 //!
-//! `HOME` is the user's own. Toolchains (rustup, npm, go) live below it, and an agent's program keeps its login there; with
-//! another one most builds would not start. What below it may be read or written is the sandbox's to say.
+//! `HOME` is the user's own. Toolchains (rustup, npm, go) are below it, and an agent's program keeps its login there; with
+//! another one most builds would not start. The sandbox decides what below it may be read or written.
 //!
-//! Never passed on: Adjutant's own variables (`ADJ_…`, the server's token among them) but those given here, and
-//! `SSH_AUTH_SOCK` and other keys to elsewhere, unless the user names them.
+//! Never passed: Adjutant's own variables (`ADJ_…`, among them the server's token) except those given here, and
+//! `SSH_AUTH_SOCK` and other keys, unless the user names them.
 
 use std::ffi::OsString;
 use std::path::Path;

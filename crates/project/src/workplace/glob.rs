@@ -1,8 +1,8 @@
-//! Patterns over paths inside the project, as a `.gitignore` has them, as far as people use them for files to copy.
+//! Patterns over paths inside the project, as in a `.gitignore`, as far as people use them for files to copy.
 //!
-//! `*` and `?` stay within one part of a path, `**` takes any number of parts, `[a-z]` and `[!a-z]` are one character. A
-//! pattern without `/` (but at its end) matches at any depth; with one, from the root. One that matches a directory takes all
-//! that is in it. `./a` and `a//b`, which match nothing to git, are `/a` and `a/b` here. Not covered: a backslash inside
+//! `*` and `?` stay within one part of a path, `**` matches any number of parts, `[a-z]` and `[!a-z]` are one character. A
+//! pattern without `/` (except at its end) matches at any depth; with one, from the root. One that matches a directory includes
+//! its content. `./a` and `a//b`, which match nothing in git, are `/a` and `a/b` here. Not covered: a backslash inside
 //! `[…]`, and character classes such as `[[:alpha:]]`.
 
 /// One pattern, ready to match.

@@ -1,6 +1,6 @@
-//! Ways from an installed package back into the person's checkout: an editable install, a workspace package, a link.
+//! Finds packages that lead back into the user's checkout: an editable install, a workspace package, a link.
 //!
-//! A tree that links such a folder runs its tests on the checkout instead of on itself, so these are found before an
+//! A tree that links such a folder would test the checkout instead of itself, so they are found before an
 //! agent starts. Nothing is run or imported for it: files are read as text.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What a task's tree needs around it before an agent can work there: its packages, its tests, its ignored files, an
+//! The needs of a task's tree before an agent can work there: packages, tests, ignored files, an
 //! environment and ports.
 
 pub mod commit_hooks;
@@ -15,5 +15,5 @@ mod tree;
 pub use environment::{Given, NETWORK, environment};
 pub use leads_back::{LeadBack, LeadKind, fix, installs};
 pub use output::{failing_part, red_by};
-pub use ports::{Ports, PortsError};
+pub use ports::{PortLeases, PortsError};
 pub use tree::{Checkout, INCLUDE_FILE, Placed, SetUp, SetUpError, leads_back, set_up, unmet};

@@ -1,4 +1,4 @@
-//! The part of a test's output that an agent needs: which tests failed and why, within a limit.
+//! The part of a test's output that an agent gets: which tests failed and why, within a limit.
 
 use kernel::command::RedBy;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
-//! A block of ports for each run, so that the servers of two agents never meet.
+//! A block of ports for each run, so that the servers of two agents do not collide.
 //!
-//! The leases are in one file under a lock, so that a run has the same block after a restart. Where the search begins
-//! depends on the directory: two projects on one machine, which do not know each other's leases, seldom begin alike.
+//! The leases are in one file under a lock, so a run has the same block after a restart. The start of the search
+//! depends on the directory: two projects on one machine, which do not know each other's leases, seldom start at the same block.
 
 use crate::settings;
 use base::files::write_whole;
@@ -19,7 +19,7 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// The leases of a project.
 #[derive(Clone, Debug)]
-pub struct Ports {
+pub struct PortLeases {
     dir: PathBuf,
     settings: settings::Ports,
 }
@@ -28,7 +28,7 @@ pub struct Ports {
 #[derive(Debug, thiserror::Error)]
 pub enum PortsError {
     #[error(
-        "all {blocks} blocks of ports from {first} on are leased or in use; raise ports.blocks, or stop what uses them"
+        "all {blocks} blocks of ports from {first} on are leased or in use; raise ports.blocks, or stop the programs that use them"
     )]
     NoneFree { first: u16, blocks: u16 },
     #[error("cannot use {path}: {error}")]
@@ -47,10 +47,10 @@ struct Lease {
 
 type Leases = BTreeMap<RunId, Lease>;
 
-impl Ports {
+impl PortLeases {
     /// The leases kept in this directory, which must exist.
-    pub fn new(dir: &Path, settings: &settings::Ports) -> Ports {
-        Ports { dir: dir.to_owned(), settings: settings.clone() }
+    pub fn new(dir: &Path, settings: &settings::Ports) -> PortLeases {
+        PortLeases { dir: dir.to_owned(), settings: settings.clone() }
     }
 
     /// The first port of the run's block: the one that it has, or else one that nobody has, all of whose ports are free
@@ -59,7 +59,7 @@ impl Ports {
         self.leased(run).map(|lease| lease.base)
     }
 
-    /// All ports of the block that [`Ports::lease`] gives.
+    /// All ports of the block that [`PortLeases::lease`] gives.
     pub fn block(&self, run: &RunId) -> Result<std::ops::RangeInclusive<u16>, PortsError> {
         let Lease { base, ports } = self.leased(run)?;
         Ok(base..=base.saturating_add(ports.saturating_sub(1)))
@@ -167,13 +167,13 @@ mod test {
         RunId::new(name).unwrap()
     }
 
-    /// Ports that nothing else in these tests uses, nor the same tests in another process.
+    /// PortLeases that nothing else in these tests uses, nor the same tests in another process.
     fn free(number: u16) -> u16 {
         22_000 + number * 2_000 + (std::process::id() % 16) as u16 * 120
     }
 
-    fn ports(folder: &Folder, first: u16, blocks: u16) -> Ports {
-        Ports::new(&folder.path, &settings::Ports { first, block: 3, blocks })
+    fn ports(folder: &Folder, first: u16, blocks: u16) -> PortLeases {
+        PortLeases::new(&folder.path, &settings::Ports { first, block: 3, blocks })
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod test {
     #[test]
     fn a_block_that_ends_with_the_last_port_is_one_like_others() {
         let folder = Folder::new();
-        let ports = Ports::new(&folder.path, &settings::Ports { first: 65_534, block: 1, blocks: 2 });
+        let ports = PortLeases::new(&folder.path, &settings::Ports { first: 65_534, block: 1, blocks: 2 });
         for name in ["x.1", "x.2", "x.3"] {
             // Someone else on this machine may have them.
             assert!(matches!(ports.lease(&run(name)), Ok(65_534..) | Err(PortsError::NoneFree { .. })));

@@ -1,5 +1,4 @@
-//! The ports that the system gives to whoever connects somewhere, or listens at port 0. A server at one of them can find it
-//! taken when it starts again.
+//! The system's ephemeral ports. A server at one of them may find its port taken when it restarts.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

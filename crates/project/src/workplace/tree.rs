@@ -1,8 +1,8 @@
-//! Files that git ignores and a new tree needs all the same: `.env`, a cache, a local configuration.
+//! Copies ignored files that a new tree needs: `.env`, a cache, a local configuration.
 //!
-//! Invariants: only what git ignores is put into the tree, so that it stays clean to git; nothing that is there is
+//! Invariants: only ignored files are put into the tree, so git reports no changes; no existing file is
 //! overwritten; no link is followed, neither out of the project nor, in a tree that an agent may have touched, out of the
-//! tree. Doing it again puts in what is missing.
+//! tree. Repeating it adds only missing files.
 
 use super::glob::{self, Glob};
 use super::leads_back::{LeadBack, Search};
@@ -54,15 +54,15 @@ pub enum SetUpError {
     #[error("cannot add the link {path} to git's exclude file: {error}")]
     Exclude { path: PathBuf, error: GitError },
     #[error(
-        "more than {0} files match worktree.copy, worktree.symlink and {INCLUDE_FILE}; narrow them, or raise limits.copy_files"
+        "more than {0} files match worktree.copy, worktree.symlink and {INCLUDE_FILE}; narrow the patterns, or raise limits.copy_files"
     )]
     TooMany(usize),
     #[error(
-        "the files that match worktree.copy and {INCLUDE_FILE} hold more than {0} bytes; narrow them, or raise limits.copy_bytes"
+        "the files that match worktree.copy and {INCLUDE_FILE} have more than {0} bytes; narrow the patterns, or raise limits.copy_bytes"
     )]
     TooLarge(u64),
     #[error(
-        "gave up after looking at {WALK_MAX} files; write the patterns of [worktree] and {INCLUDE_FILE} with the directory in which they are"
+        "stopped after {WALK_MAX} files; write the patterns of [worktree] and {INCLUDE_FILE} with their directory"
     )]
     TooWide,
 }

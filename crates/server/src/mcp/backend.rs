@@ -5,22 +5,12 @@ use std::sync::atomic::AtomicBool;
 
 use crate::{Caller, Tokens, hide};
 use api::Failure;
-use api::{self, Control, Host, Method, ProjectAccess, Request};
+use api::{self, Control, Host, Outgoing, ProjectAccess, Request};
 use serde_json::Value;
-
-/// What a tool asks. The backend knows who asks.
-pub struct BackendRequest {
-    pub method: Method,
-    /// After `/api/v1`.
-    pub path: String,
-    pub query: Vec<(&'static str, String)>,
-    /// `Null` where there is none.
-    pub body: Value,
-}
 
 /// Answers what tools ask. It may block: whoever calls it is on a thread of its own.
 pub trait Backend: Send + Sync + 'static {
-    fn ask(&self, asked: BackendRequest) -> Result<Value, Failure>;
+    fn ask(&self, asked: Outgoing) -> Result<Value, Failure>;
 }
 
 /// The backend of the process that owns the project, for a caller whose token it has seen.
@@ -35,8 +25,8 @@ pub struct OwnerBackend {
 }
 
 impl Backend for OwnerBackend {
-    fn ask(&self, asked: BackendRequest) -> Result<Value, Failure> {
-        let BackendRequest { method, path, query, mut body } = asked;
+    fn ask(&self, asked: Outgoing) -> Result<Value, Failure> {
+        let Outgoing { method, path, query, mut body } = asked;
         hide(&mut body, &self.tokens);
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
         let Caller { actor, run, seat, reply, token, reads_only, .. } = self.caller.clone();

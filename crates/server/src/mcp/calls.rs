@@ -1,17 +1,24 @@
-//! What each tool does: its input becomes a request of the API, and the answer what the client is told.
+//! What a tool does with what it is given. A plain one is a request of its operation, and nothing beside it; the others
+//! have code of their own here, by the word in their row.
 
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::backend::{Backend, BackendRequest};
-use super::inputs;
-use api::Method::{self, Get, Post};
-use api::types::approval::Approval;
+use super::backend::Backend;
+use super::{architect, channels, work};
+use api::offered_tool::{OfferedTool, own_task};
+use api::operation::{FromRequest, IntoAnswer, Operation, PathNames, document};
+use api::tool::OwnCode;
+use api::types::approval;
 use api::types::caller::Caller;
-use api::types::request::{Claim, NewRequest, Plan, Request, Wish, Wished};
-use api::{Exit, Failure};
+use api::types::request::NewAnswer;
+use api::types::task::Review;
+use api::types::{Nothing, tool as input};
+use api::{Call, Exit, Failure, Outgoing, Problem, board, fleet, requests, routes};
+use machines::names::TaskId;
 
 pub(super) type Input = Map<String, Value>;
 pub(super) type Answer = Result<ToolAnswer, Failure>;
@@ -31,27 +38,58 @@ pub struct ToolAnswer {
     pub text: Option<String>,
 }
 
-impl From<Value> for ToolAnswer {
-    fn from(structured: Value) -> ToolAnswer {
-        ToolAnswer { structured, text: None }
+impl ToolAnswer {
+    /// An answer that is best read as it is.
+    pub(super) fn of(answer: &impl Serialize) -> ToolAnswer {
+        ToolAnswer { structured: document(answer), text: None }
+    }
+
+    pub(super) fn told(answer: &impl Serialize, text: impl Into<String>) -> ToolAnswer {
+        ToolAnswer { structured: document(answer), text: Some(text.into()) }
     }
 }
 
-impl ToolContext<'_> {
-    pub(super) fn get(&self, path: &str, query: Vec<(&'static str, String)>) -> Result<Value, Failure> {
-        self.backend.ask(BackendRequest { method: Get, path: path.to_owned(), query, body: Value::Null })
-    }
+/// Who calls, as the project says.
+pub fn caller(backend: &dyn Backend) -> Result<Caller, Failure> {
+    let operation = routes::of_handler(&api::caller::show);
+    asked(backend, operation, &(), &Nothing {}, &Nothing {})
+}
 
-    pub(super) fn send(&self, method: Method, path: &str, body: Value) -> Result<Value, Failure> {
-        self.backend.ask(BackendRequest { method, path: path.to_owned(), query: Vec::new(), body })
+/// Calls a tool. It may block.
+pub fn call(context: &ToolContext, offered: OfferedTool, input: Input) -> Answer {
+    match offered.tool.own_code {
+        None => {
+            let structured = context.backend.ask(offered.request(context.caller, input)?)?;
+            Ok(ToolAnswer { structured, text: None })
+        }
+        Some(OwnCode::Answer) => answer(context, read(input)?),
+        Some(OwnCode::Approve) => decide(context, read(input)?, true),
+        Some(OwnCode::Ask) => work::ask(context, read(input)?),
+        Some(OwnCode::CompleteTurn) => channels::complete(context, read(input)?),
+        Some(OwnCode::DecideReview) => decide_review(context, read(input)?),
+        Some(OwnCode::Deny) => decide(context, read(input)?, false),
+        Some(OwnCode::Escalate) => architect::escalate(context, read(input)?),
+        Some(OwnCode::ReadChannel) => channels::read(context, read(input)?),
+        Some(OwnCode::ReportProgress) => work::report_progress(context, read(input)?),
+        Some(OwnCode::RequestApproval) => work::request_approval(context, read(input)?),
+        Some(OwnCode::SpecFeedback) => architect::spec_feedback(context, read(input)?),
+        Some(OwnCode::SubmitForReview) => work::submit_for_review(context, read(input)?),
+        Some(OwnCode::SubmitPlan) => work::submit_plan(context, read(input)?),
+        Some(OwnCode::SubmitStories) => architect::submit_stories(context, read(input)?),
+        Some(OwnCode::TaskDone) => work::claim(context, read(input)?),
+        Some(OwnCode::WaitInTurn) => channels::wait(context, read(input)?),
+        Some(OwnCode::Why) => why(context, read(input)?),
     }
+}
 
-    /// The task that is meant: the one that is named, or the caller's own.
-    fn task(&self, named: Option<String>) -> Result<String, Failure> {
-        named.or_else(|| self.caller.task.clone()).ok_or_else(|| {
-            bad("`task` is missing: the id of a task").hint("`list_tasks` lists the tasks with their ids")
-        })
-    }
+/// The arguments as what a tool takes. What is wrong with them is said in serde's words, which name field and value.
+fn read<T: DeserializeOwned>(input: Input) -> Result<T, Failure> {
+    serde_json::from_value(Value::Object(input))
+        .map_err(|error| bad(format!("the arguments are not right: {error}")))
+}
+
+pub(super) fn bad(message: impl Into<String>) -> Failure {
+    Failure::new(Exit::Usage, message)
 }
 
 /// Where nobody holds an answer back until there is one, it is asked for so often.
@@ -60,19 +98,48 @@ const LOOK: Duration = Duration::from_secs(1);
 const HELD_BACK: Duration = Duration::from_secs(5);
 
 impl ToolContext<'_> {
-    /// Asks for something again and again until it is there, or for as long as a question waits for a person.
-    fn await_at(
+    /// Asks an operation, which is named by its handler: its types say what it takes and gives.
+    pub(super) fn call<H, P, Q, B, A>(&self, handler: H, names: &P, query: &Q, body: &B) -> Result<A, Failure>
+    where
+        H: Fn(&Call, P, Q, B) -> Result<A, Problem> + 'static,
+        P: PathNames,
+        Q: FromRequest + Serialize,
+        B: FromRequest + Serialize,
+        A: IntoAnswer + DeserializeOwned,
+    {
+        asked(self.backend, routes::of_handler(&handler), names, query, body)
+    }
+
+    /// The same of an operation that asks the kernel for one thing.
+    pub(super) fn submit<H, P, Q, B, A>(
         &self,
-        path: &str,
+        handler: H,
+        names: &P,
+        query: &Q,
+        body: &B,
+    ) -> Result<A, Failure>
+    where
+        H: Fn(&Call, P, Q, B) -> Result<api::asks::Asks<A>, Problem> + 'static,
+        P: PathNames,
+        Q: FromRequest + Serialize,
+        B: FromRequest + Serialize,
+        A: IntoAnswer + DeserializeOwned,
+    {
+        asked(self.backend, routes::of_handler(&handler), names, query, body)
+    }
+
+    /// Asks for something again and again until it is there, or for as long as a question waits for a person.
+    pub(super) fn awaited<A, T>(
+        &self,
         what: &str,
-        is_there: impl Fn(&Value) -> bool,
-    ) -> Result<Option<Value>, Failure> {
+        ask: impl Fn() -> Result<A, Failure>,
+        there: impl Fn(A) -> Option<T>,
+    ) -> Result<Option<T>, Failure> {
         let deadline = Instant::now() + Duration::from_secs(self.caller.question_seconds.into());
         loop {
             let begun = Instant::now();
-            let answer = self.get(path, vec![("wait", "true".to_owned())])?;
-            if is_there(&answer) {
-                return Ok(Some(answer));
+            if let Some(there) = there(ask()?) {
+                return Ok(Some(there));
             }
             if Instant::now() >= deadline || !(self.still_wanted)(what) {
                 return Ok(None);
@@ -82,230 +149,81 @@ impl ToolContext<'_> {
             }
         }
     }
+
+    /// The task that is meant: the one that is named, or the caller's own.
+    pub(super) fn task(&self, named: Option<TaskId>) -> Result<TaskId, Failure> {
+        named.map_or_else(|| named_of("task", &own_task(self.caller)?), Ok)
+    }
 }
 
-/// An answer of the project as what it should be.
-pub(super) fn understood<T: DeserializeOwned>(answer: Value) -> Result<T, Failure> {
+fn asked<A: DeserializeOwned>(
+    backend: &dyn Backend,
+    operation: Option<&Operation>,
+    names: &impl PathNames,
+    query: &impl Serialize,
+    body: &impl Serialize,
+) -> Result<A, Failure> {
+    let bug = |what: String| Failure::new(Exit::Failed, format!("{what}: this is a bug"));
+    let operation = operation.ok_or_else(|| bug("a tool asks what no operation answers".to_owned()))?;
+    let query = serde_urlencoded::to_string(query).map_err(|error| bug(error.to_string()))?;
+    let query = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let body = match operation.method {
+        api::Method::Get => Value::Null,
+        _ => document(body),
+    };
+    let path = operation.path_with(names.written());
+    let answer = backend.ask(Outgoing { method: operation.method, path, query, body })?;
     serde_json::from_value(answer).map_err(|error| {
         Failure::new(Exit::Unreachable, format!("cannot read the answer of the project: {error}"))
     })
 }
 
-pub(super) fn told(structured: Value, text: impl Into<String>) -> ToolAnswer {
-    ToolAnswer { structured, text: Some(text.into()) }
+/// A name that the project gave.
+pub(super) fn named_of<N>(what: &str, name: &str) -> Result<N, Failure>
+where
+    N: std::str::FromStr<Err = machines::names::BadName>,
+{
+    name.parse().map_err(|error| bad(format!("`{what}` is not right: {error}")))
 }
 
-pub fn submit_plan(context: &ToolContext, input: Input) -> Answer {
-    let plan: Plan = read(input)?;
-    let task = context.send(Post, "/own/plan", json!(plan))?;
-    Ok(told(json!({ "workPlan": task["workPlan"] }), "The plan is taken. Go on with its first step."))
+/// The architect answers what it has in hand; a person says which question is meant.
+fn answer(context: &ToolContext, given: input::AnswerInWords) -> Answer {
+    if context.caller.is_architect() {
+        return architect::answer(context, given.answer);
+    }
+    let question = given.question.ok_or_else(|| bad("`question` is missing: the id of a question"))?;
+    let answer = NewAnswer { text: Some(given.answer), abandon: false };
+    Ok(ToolAnswer::of(&context.call(requests::answer, &question, &Nothing {}, &answer)?))
 }
 
-/// The question is in the log before anybody waits: whatever becomes of this call, the answer is not lost.
-pub fn ask(context: &ToolContext, input: Input) -> Answer {
-    let inputs::Ask { question, run } = read(input)?;
-    let new = NewRequest { text: question, run, ..NewRequest::default() };
-    let asked: Request = understood(context.send(Post, "/requests", json!(new))?)?;
-    let path = format!("/requests/{}", asked.id);
-    let waits = format!("{} waits for an answer", asked.id);
-    let answered = context.await_at(&path, &waits, |answer| !answer["answer"].is_null())?;
-    let Some(answered) = answered else {
-        let text = match context.caller.outside {
-            true => {
-                format!("Nobody has answered {} yet. The answer will stand at `/api/v1{path}`.", asked.id)
-            }
-            false => format!(
-                "Nobody has answered {} yet. The answer will reach you in your next step: end your turn now, without saying \
-                 that you are done.",
-                asked.id
-            ),
-        };
-        return Ok(told(json!({ "question": asked.id, "answer": null }), text));
-    };
-    // Where this does not get through, the next step tells it once more.
-    let _ = context.send(Post, &format!("{path}/receipt"), json!({}));
-    let answered: Request = understood(answered)?;
-    let text = answered.answer.as_ref().map(|answer| answer.text.clone()).unwrap_or_default();
-    Ok(told(
-        json!({ "question": answered.id, "answer": text, "by": answered.answer.map(|given| given.by) }),
-        text,
-    ))
-}
-
-pub fn answer(context: &ToolContext, input: Input) -> Answer {
-    let inputs::Answer { question, answer } = read(input)?;
-    let question = question.ok_or_else(|| bad("`question` is missing: the id of a question"))?;
-    let path = format!("/requests/{}/answer", named("question", &question)?);
-    Ok(context.send(Post, &path, json!({ "text": answer }))?.into())
-}
-
-pub fn report_progress(context: &ToolContext, input: Input) -> Answer {
-    let inputs::Progress { text, task } = read(input)?;
-    let task = named("task", &context.task(task)?)?;
-    context.send(Post, &format!("/tasks/{task}/comments"), json!({ "text": text }))?;
-    Ok(told(json!({ "task": task }), "It is kept. Go on."))
-}
-
-pub fn request_approval(context: &ToolContext, input: Input) -> Answer {
-    let wish: Wish = read(input)?;
-    let wished: Wished = understood(context.send(Post, "/own/approvals", json!(wish))?)?;
-    let Some(id) = wished.approval else {
-        return Ok(told(
-            json!({ "approved": true }),
-            "Approved: a person has allowed exactly this for the whole task.",
-        ));
-    };
-    let path = format!("/approvals/{id}");
-    let decided = context
-        .await_at(&path, &format!("{id} waits for a person"), |answer| !answer["decided"].is_null())?;
-    let Some(decided) = decided else {
-        let text = match context.caller.outside {
-            true => format!(
-                "Nobody has decided {id} yet. The decision will stand at `/api/v1{path}`; your run waits for it."
-            ),
-            false => format!(
-                "Nobody has decided {id} yet. The decision will reach you in your next step: end your turn now."
-            ),
-        };
-        return Ok(told(json!({ "approval": id, "approved": null }), text));
-    };
-    let decided = understood::<Approval>(decided)?.decided;
-    let (decision, note) = decided.map(|decided| (decided.decision, decided.note)).unwrap_or_default();
-    let approved = decision.contains("approved");
-    let note = if note.trim().is_empty() { String::new() } else { format!(": {note}") };
-    let text = match approved {
-        true => format!("Approved{note}"),
-        false => format!("Not approved ({decision}){note}. Do not do it; find another way, or ask."),
-    };
-    Ok(told(json!({ "approval": id, "approved": approved, "decision": decision }), text))
-}
-
-pub fn submit_for_review(context: &ToolContext, input: Input) -> Answer {
-    let inputs::ForReview { summary, run } = read(input)?;
-    claimed(context, &Claim { summary: Some(summary), run })
-}
-
-pub fn task_done(context: &ToolContext, input: Input) -> Answer {
-    claimed(context, &read(input)?)
-}
-
-fn claimed(context: &ToolContext, claim: &Claim) -> Answer {
-    let task = context.send(Post, "/own/claim", json!(claim))?;
-    let text = match context.caller.outside {
-        true => format!(
-            "Noted: your run is complete. Hand the work in by moving the task to REVIEW, with deliverable and checklist, at \
-             `/api/v1/tasks/{}/transitions`.",
-            task["id"].as_str().unwrap_or_default()
-        ),
-        false => "Noted. End your turn now: then the work is checked and its tests are run, and what fails comes back to you."
-            .to_owned(),
-    };
-    Ok(told(json!({ "task": task["id"], "status": task["status"] }), text))
-}
-
-/// The arguments as what a tool takes. What is wrong with them is said in serde's words, which name field and value.
-pub(super) fn read<T: DeserializeOwned>(input: Input) -> Result<T, Failure> {
-    serde_json::from_value(Value::Object(input))
-        .map_err(|error| bad(format!("the arguments are not right: {error}")))
-}
-
-pub(super) fn bad(message: impl Into<String>) -> Failure {
-    Failure::new(Exit::Usage, message)
-}
-
-/// A name as a part of a path: what would lead elsewhere is no name.
-pub(super) fn named(what: &str, name: &str) -> Result<String, Failure> {
-    match machines::names::check(name) {
-        Ok(()) => Ok(name.to_owned()),
-        Err(error) => Err(bad(format!("`{what}` is not right: {error}"))),
+/// The architect's own review, or one that a room is for.
+fn decide_review(context: &ToolContext, said: input::ChannelReview) -> Answer {
+    match context.caller.is_architect() {
+        true => architect::decide(context, said),
+        false => channels::decide(context, said),
     }
 }
 
-pub fn list_tasks(context: &ToolContext, input: Input) -> Answer {
-    let inputs::ListTasks { status, assignee, after, limit } = read(input)?;
-    let mut query = Vec::new();
-    query.extend(status.map(|status| ("status", status.join(","))));
-    query.extend(assignee.map(|assignee| ("assignee", assignee)));
-    query.extend(after.map(|after| ("after", after)));
-    query.extend(limit.map(|limit| ("limit", limit.to_string())));
-    Ok(context.get("/tasks", query)?.into())
-}
-
-pub fn show_task(context: &ToolContext, input: Input) -> Answer {
-    let inputs::OneTask { task } = read(input)?;
-    let task = named("task", &context.task(task)?)?;
-    Ok(context.get(&format!("/tasks/{task}"), Vec::new())?.into())
-}
-
-pub fn show_diff(context: &ToolContext, input: Input) -> Answer {
-    let inputs::ShowDiff { task, path } = read(input)?;
-    let task = named("task", &context.task(task)?)?;
-    let mut query = vec![("maxBytes", DIFF_BYTES_MAX.to_string())];
-    query.extend(path.map(|path| ("path", path)));
-    Ok(context.get(&format!("/tasks/{task}/diff"), query)?.into())
-}
-
-/// The longest patch that a model is shown at once.
-const DIFF_BYTES_MAX: usize = 256 << 10;
-
-pub fn create_task(context: &ToolContext, input: Input) -> Answer {
-    Ok(context.send(Post, "/tasks", Value::Object(input))?.into())
-}
-
-/// All but the task is the body of the route, which says itself what is wrong with it.
-pub fn move_task(context: &ToolContext, mut input: Input) -> Answer {
-    let task = input.remove("task");
-    let task =
-        task.as_ref().and_then(Value::as_str).ok_or_else(|| bad("`task` is missing: the id of a task"))?;
-    let path = format!("/tasks/{}/transitions", named("task", task)?);
-    Ok(context.send(Post, &path, Value::Object(input))?.into())
-}
-
-pub fn approve(context: &ToolContext, input: Input) -> Answer {
-    decide(context, input, true)
-}
-
-pub fn deny(context: &ToolContext, input: Input) -> Answer {
-    decide(context, input, false)
-}
-
-fn decide(context: &ToolContext, input: Input, approve: bool) -> Answer {
-    let inputs::Decide { approval, task, tip, note } = read(input)?;
-    let note = note.unwrap_or_default();
-    let (path, body) = match (approval, task) {
-        (Some(approval), None) => (
-            format!("/approvals/{}/decision", named("approval", &approval)?),
-            json!({ "approve": approve, "note": note }),
-        ),
-        (None, Some(task)) => (
-            format!("/tasks/{}/review", named("task", &task)?),
-            json!({ "approve": approve, "tip": tip, "note": note }),
-        ),
-        _ => {
-            return Err(bad(
-                "give either `approval`, the id of a request, or `task`, the id of a task in REVIEW",
-            )
-            .hint("`waiting` lists what waits for a person"));
+fn decide(context: &ToolContext, said: input::Decision, approve: bool) -> Answer {
+    let note = said.note.unwrap_or_default();
+    match (said.approval, said.task) {
+        (Some(approval), None) => {
+            let decision = approval::Decide { approve, note, ..approval::Decide::default() };
+            Ok(ToolAnswer::of(&context.call(board::decide, &approval, &Nothing {}, &decision)?))
         }
-    };
-    Ok(context.send(Post, &path, body)?.into())
+        (None, Some(task)) => {
+            let review = Review { approve, tip: said.tip, note };
+            Ok(ToolAnswer::of(&context.call(board::review, &task, &Nothing {}, &review)?))
+        }
+        _ => Err(bad("give either `approval`, the id of a request, or `task`, the id of a task in REVIEW")
+            .hint("`waiting` lists what waits for a person")),
+    }
 }
 
-pub fn why(context: &ToolContext, input: Input) -> Answer {
-    let inputs::Why { task } = read(input)?;
-    let path = match task.or_else(|| context.caller.task.clone()) {
-        Some(task) => format!("/tasks/{}/why", named("task", &task)?),
-        None => "/why".to_owned(),
-    };
-    Ok(context.get(&path, Vec::new())?.into())
-}
-
-pub fn waiting(context: &ToolContext, input: Input) -> Answer {
-    read::<api::types::Nothing>(input)?;
-    Ok(context.get("/waiting", Vec::new())?.into())
-}
-
-pub fn cost(context: &ToolContext, input: Input) -> Answer {
-    let inputs::Cost { by } = read(input)?;
-    Ok(context.get("/cost", by.map(|by| ("by", by)).into_iter().collect())?.into())
+fn why(context: &ToolContext, about: input::Why) -> Answer {
+    let own = || context.caller.task.as_deref().map(|task| named_of("task", task)).transpose();
+    match about.task.map_or_else(own, |task| Ok(Some(task)))? {
+        Some(task) => Ok(ToolAnswer::of(&context.call(board::why, &task, &Nothing {}, &Nothing {})?)),
+        None => Ok(ToolAnswer::of(&context.call(fleet::why_all, &(), &Nothing {}, &Nothing {})?)),
+    }
 }

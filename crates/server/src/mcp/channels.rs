@@ -1,92 +1,77 @@
-//! Tools for channels: reading, speaking and ending a turn in one.
+//! Tools for channels: reading, and ending a turn in one.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::calls::{Answer, Input, ToolContext, bad, named, read as arguments, told};
-use super::inputs;
-use api::Failure;
-use api::Method::Post;
+use super::calls::{Answer, ToolAnswer, ToolContext, named_of};
+use api::types::channel::{
+    Channel, Entry, HeldTurn, MessagesQuery, NewMessage, ReviewDecision, TurnAction, TurnWord,
+};
+use api::types::{Cursor, Limit, Nothing, PAGE_MAX, tool as input};
+use api::{Failure, channels};
+use machines::names::ChannelName;
 
 /// What a reader is shown that does not say where to begin.
-const LAST: u32 = 50;
+const LAST: usize = 50;
 
 /// The channel that is meant: the one that is named, or the caller's own.
-fn path(context: &ToolContext, channel: Option<String>) -> Result<String, Failure> {
-    let channel = channel.or_else(|| context.caller.channel.clone()).ok_or_else(|| {
-        let known = context.caller.channels.join(", ");
-        let hint = match known.is_empty() {
-            true => "`list_channels` lists them".to_owned(),
-            false => format!("you are in {known}"),
-        };
-        bad("`channel` is missing: the name of a channel").hint(hint)
-    })?;
-    Ok(format!("/channels/{}", named("channel", &channel)?))
+fn channel(context: &ToolContext, named: Option<ChannelName>) -> Result<ChannelName, Failure> {
+    named.map_or_else(|| named_of("channel", &api::offered_tool::own_channel(context.caller)?), Ok)
 }
 
-pub fn list(context: &ToolContext, input: Input) -> Answer {
-    arguments::<api::types::Nothing>(input)?;
-    Ok(context.get("/channels", Vec::new())?.into())
-}
-
-pub fn show(context: &ToolContext, input: Input) -> Answer {
-    let inputs::OneChannel { channel } = arguments(input)?;
-    Ok(context.get(&path(context, Some(channel))?, Vec::new())?.into())
-}
-
-pub fn read(context: &ToolContext, input: Input) -> Answer {
-    let inputs::ReadChannel { channel, after, search } = arguments(input)?;
-    let path = path(context, channel)?;
-    let mut query = match after {
-        Some(after) => vec![("after", after.to_string()), ("limit", "1000".to_owned())],
-        None => vec![("last", LAST.to_string())],
+pub fn read(context: &ToolContext, input: input::ReadChannel) -> Answer {
+    let (after, limit, last) = match input.after {
+        Some(after) => (Some(Cursor(after)), Some(Limit(PAGE_MAX)), None),
+        None => (None, None, Some(Limit(LAST))),
     };
-    query.extend(search.map(|search| ("search", search)));
-    let page = context.get(&format!("{path}/messages"), query)?;
-    let text: Vec<String> = page["items"].as_array().into_iter().flatten().map(line).collect();
+    let query = MessagesQuery { search: input.search, after, limit, last, ..MessagesQuery::default() };
+    let channel = channel(context, input.channel)?;
+    let page = context.call(channels::messages, &channel, &query, &Nothing {})?;
+    let text: Vec<String> = page.items.iter().map(line).collect();
     let text = if text.is_empty() { "Nothing new.".to_owned() } else { text.join("\n") };
-    Ok(told(page, text))
+    Ok(ToolAnswer::told(&page, text))
 }
 
 /// `ann: …`, or what the channel itself announced.
-fn line(entry: &Value) -> String {
-    let text = entry["text"].as_str().unwrap_or_default();
-    match entry["by"].as_str() {
-        Some(by) => format!("{}: {text}", by.split_once(':').map_or(by, |(_, name)| name)),
+fn line(entry: &Entry) -> String {
+    let text = entry.text.as_deref().unwrap_or_default();
+    match &entry.by {
+        Some(by) => format!("{}: {text}", by.split_once(':').map_or(by.as_str(), |(_, name)| name)),
         None => format!("[{text}]"),
     }
 }
 
-pub fn post(context: &ToolContext, input: Input) -> Answer {
-    let inputs::PostToChannel { channel, text } = arguments(input)?;
-    let path = path(context, channel)?;
-    Ok(context.send(Post, &format!("{path}/messages"), json!({ "text": text }))?.into())
+/// Who has the turn now.
+#[derive(Serialize)]
+struct TurnNow {
+    channel: String,
+    turn: Option<HeldTurn>,
 }
 
-pub fn complete(context: &ToolContext, input: Input) -> Answer {
-    let inputs::CompleteTurn { channel, text } = arguments(input)?;
-    let path = path(context, channel)?;
-    if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-        context.send(Post, &format!("{path}/messages"), json!({ "text": text }))?;
+fn now(after: Channel) -> TurnNow {
+    TurnNow { channel: after.name, turn: after.turn }
+}
+
+pub fn complete(context: &ToolContext, input: input::LastWords) -> Answer {
+    let channel = channel(context, input.channel)?;
+    if let Some(text) = input.text.filter(|text| !text.trim().is_empty()) {
+        context.call(channels::post, &channel, &Nothing {}, &NewMessage { text })?;
     }
-    let after = context.send(Post, &format!("{path}/turn"), json!({ "action": "complete" }))?;
-    Ok(told(
-        json!({ "channel": after["name"], "turn": after["turn"] }),
-        "Your turn is over. End your reply now.",
-    ))
+    let word = TurnWord::of(TurnAction::Complete);
+    let after = context.call(channels::turn, &channel, &Nothing {}, &word)?;
+    Ok(ToolAnswer::told(&now(after), "Your turn is over. End your reply now."))
 }
 
-pub fn wait(context: &ToolContext, input: Input) -> Answer {
-    let inputs::WaitInTurn { channel, reason, seconds } = arguments(input)?;
-    let path = path(context, channel)?;
-    let word = json!({ "action": "wait", "note": reason, "seconds": seconds });
-    let after = context.send(Post, &format!("{path}/turn"), word)?;
+pub fn wait(context: &ToolContext, input: input::WaitInTurn) -> Answer {
+    let channel = channel(context, input.channel)?;
+    let (note, seconds) = (Some(input.reason), input.seconds);
+    let word = TurnWord { note, seconds, ..TurnWord::of(TurnAction::Wait) };
+    let after = context.call(channels::turn, &channel, &Nothing {}, &word)?;
     let text = "You keep the turn. End your reply now; you are asked again when the wait is over.";
-    Ok(told(json!({ "channel": after["name"], "turn": after["turn"] }), text))
+    Ok(ToolAnswer::told(&now(after), text))
 }
 
-pub fn decide(context: &ToolContext, input: Input) -> Answer {
-    let inputs::DecideReview { channel, approve, note } = arguments(input)?;
-    let path = path(context, channel)?;
-    let said = json!({ "approve": approve, "note": note.unwrap_or_default() });
-    Ok(context.send(Post, &format!("{path}/decision"), said)?.into())
+pub fn decide(context: &ToolContext, said: input::ChannelReview) -> Answer {
+    let channel = channel(context, said.channel)?;
+    let decision = ReviewDecision { approve: said.approve, note: said.note.unwrap_or_default() };
+    Ok(ToolAnswer::of(&context.call(channels::decide, &channel, &Nothing {}, &decision)?))
 }

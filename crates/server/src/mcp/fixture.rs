@@ -10,8 +10,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, LazyLock};
 
-use axum::body::Body;
-use axum::http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -32,7 +31,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::{Mount, REVISIONS};
-use crate::tcp::{self, Wish};
+use crate::response::Body;
+use crate::tcp::{self, ListenOptions};
 use crate::{Caller, Names};
 use api::{Exit, Failure};
 
@@ -345,7 +345,7 @@ pub fn serve(out: &mut dyn Write) -> Result<(), Failure> {
     runtime.block_on(async {
         let listen = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let client_timeout = crate::CLIENT_TIMEOUT;
-        let wish = Wish {
+        let wish = ListenOptions {
             listen,
             port: 0,
             tls: None,

@@ -1,7 +1,7 @@
 //! MCP: the project as tools for AI assistants and for the agents at work in it.
 //!
-//! `table.rs` has a row for each tool, `calls.rs` what it does. A tool is a request of the API and nothing beside it: the
-//! caller's token says who asks, and scope and kernel decide. The same tools are served over standard input and output
+//! A tool is a column of its operation's row in the table of the API (`api/src/routes.rs`); `calls.rs` has the code of those that
+//! are more than a request. The caller's token says who asks, and scope and kernel decide. The same tools are served over standard input and output
 //! (`adj mcp`) and over HTTP ([`Service`]); both speak the revisions that [`REVISIONS`] names, and no tool needs a session.
 
 mod architect;
@@ -10,42 +10,42 @@ mod calls;
 mod channels;
 #[cfg(debug_assertions)]
 pub mod fixture;
-mod inputs;
 mod mount;
 mod stdio;
-mod table;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use axum::body::Body;
-use axum::http;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, ContentBlock, Implementation, ListPromptsRequestMethod,
     ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
     ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig,
+    ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::response::Body;
 use crate::{Caller, Tokens};
 use api::Failure;
+use api::offered_tool::OfferedTool;
 use api::types::caller::Caller as Asker;
-use api::{self, Control, Host, Method};
+use api::{self, Control, Host, Method, routes};
 use backend::OwnerBackend;
 use calls::{ToolAnswer, ToolContext};
 
-pub use backend::{Backend, BackendRequest};
+pub use backend::Backend;
 pub use mount::Mount;
 pub use stdio::serve as serve_stdio;
 
+/// Where the tools are served over HTTP.
+pub const PATH: &str = "/mcp";
 /// The revisions of the protocol that are spoken, the oldest first. The last knows neither `initialize` nor sessions.
 const REVISIONS: &[ProtocolVersion] =
     &[ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
@@ -69,19 +69,7 @@ impl Server {
     /// Who calls, as the project says.
     async fn caller(&self) -> Result<Asker, Failure> {
         let backend = self.backend.clone();
-        off_the_loop(move || {
-            let query = Vec::new();
-            let answer = backend.ask(BackendRequest {
-                method: Method::Get,
-                path: "/caller".to_owned(),
-                query,
-                body: Value::Null,
-            })?;
-            serde_json::from_value(answer).map_err(|error| {
-                Failure::new(api::Exit::Unreachable, format!("cannot read who the caller is: {error}"))
-            })
-        })
-        .await
+        off_the_loop(move || calls::caller(&*backend)).await
     }
 }
 
@@ -137,8 +125,8 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller().await.map_err(|failure| internal(&failure))?;
-        let rows = table::TABLE.iter().filter(|tool| tool.is_for(&caller));
-        let mut list = ListToolsResult::with_all_items(rows.map(table::Tool::described).collect());
+        let offered = routes::tools().filter(|offered| offered.is_for(&caller));
+        let mut list = ListToolsResult::with_all_items(offered.map(described).collect());
         list.ttl_ms = Some(LIST_TTL_MS);
         list.cache_scope = Some(CacheScope::Private);
         Ok(list)
@@ -149,7 +137,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = table::find(&request.name) else {
+        let Some(offered) = routes::tools().find(|offered| offered.tool.name == request.name) else {
             let message =
                 format!("there is no tool `{}`; tools/list lists them", request.name.escape_debug());
             return Err(ErrorData::invalid_params(message, None));
@@ -158,13 +146,9 @@ impl ServerHandler for Server {
             Ok(caller) => caller,
             Err(failure) => return Ok(refused(&failure).into()),
         };
-        if !tool.is_for(&caller) {
-            let message = match tool.who.contains(&caller.role) {
-                true => tool.is_for_whom(&caller),
-                false => format!("the caller's role, {}, may not use `{}`", caller.role, tool.name),
-            };
-            let failure =
-                Failure::new(api::Exit::Refused, message).hint("tools/list lists the tools that it may use");
+        if !offered.is_for(&caller) {
+            let failure = Failure::new(api::Exit::Refused, offered.refusal(&caller))
+                .hint("tools/list lists the tools that it may use");
             return Ok(refused(&failure).into());
         }
         let backend = self.backend.clone();
@@ -172,10 +156,8 @@ impl ServerHandler for Server {
         let progress = Progress::new(context);
         let told = off_the_loop(move || {
             let still_wanted = |what: &str| progress.still_wanted(what);
-            (tool.call)(
-                &ToolContext { backend: &*backend, caller: &caller, still_wanted: &still_wanted },
-                input,
-            )
+            let context = ToolContext { backend: &*backend, caller: &caller, still_wanted: &still_wanted };
+            calls::call(&context, offered, input)
         })
         .await;
         Ok(match told {
@@ -184,6 +166,14 @@ impl ServerHandler for Server {
         }
         .into())
     }
+}
+
+/// As a client is told of it.
+fn described(offered: OfferedTool) -> rmcp::model::Tool {
+    let (tool, reads) = (offered.tool, offered.operation.method == Method::Get);
+    let hints = ToolAnnotations::new().read_only(reads).open_world(false).destructive(false);
+    let input = Arc::new(offered.input());
+    rmcp::model::Tool::new(tool.name, tool.about, input).with_title(tool.title).annotate(hints)
 }
 
 /// Tells a client that wants to know that a call goes on, so that it does not give up waiting.
@@ -241,7 +231,7 @@ fn refused(failure: &Failure) -> CallToolResult {
         }
     }
     lines.dedup();
-    let mut result = CallToolResult::structured_error(api::routes::document(document));
+    let mut result = CallToolResult::structured_error(api::operation::document(document));
     result.content = vec![ContentBlock::text(lines.join("\n"))];
     result
 }

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::http::{self, HeaderMap};
 use futures_util::StreamExt;
+use http::HeaderMap;
+use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use rmcp::ServerHandler;
 use rmcp::model::ProtocolVersion;
@@ -20,6 +20,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde::Deserialize;
 use tokio::sync::watch;
 
+use crate::response::Body;
 use crate::{BODY_BYTES_MAX, Caller, respond_problem, whole_body};
 use api::Problem;
 
@@ -278,7 +279,6 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http_body_util::BodyExt;
     use serde_json::{Value, json};
 
     /// A server without anything.

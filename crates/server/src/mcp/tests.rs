@@ -10,7 +10,7 @@ use kernel::Actor;
 use kernel::config::Role;
 use log::MemoryLog;
 use log::owner::Owner;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const REVISION: &str = "2026-07-28";
 

@@ -30,14 +30,14 @@ impl LogForm {
 
 /// The seed's line, and which project and thing it is about.
 #[derive(Serialize)]
-pub struct Moved<'m> {
+pub struct TransitionLine<'m> {
     #[serde(flatten)]
     pub transition: &'m Transition,
     pub project: &'m str,
 }
 
 #[derive(Serialize)]
-pub struct Asked<'a> {
+pub struct RequestLine<'a> {
     pub timestamp: String,
     pub event: &'static str,
     pub project: &'a str,

@@ -17,8 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::request::Parts;
-use axum::response::Response;
+use http::request::Parts;
 use kernel::Actor;
 use log::owner::Handle;
 use metrics::Gauge;
@@ -26,6 +25,7 @@ use metrics::Gauge;
 use self::project::Watched;
 use self::recorder::{Numbers, Word};
 use super::{Caller, HttpServer, MountedProject, Transport};
+use crate::response::Response;
 use api;
 
 pub use journal::LogForm;
@@ -173,7 +173,7 @@ pub fn answered(http: &HttpServer, parts: &Parts, by: By, since: Instant, respon
         numbers.counter(&table::REFUSALS, [name, (&code).into()]).increment(1);
     }
     if server.form == LogForm::Json {
-        journal::line(&journal::Asked {
+        journal::line(&journal::RequestLine {
             timestamp: api::time(base::clock::now()),
             event: "request",
             project,

@@ -163,7 +163,7 @@ fn count(server: &Server, name: &Arc<str>, world: &World, record: &Record, steps
         if server.form == LogForm::Json
             && let Some(transition) = api::transition(world, record)
         {
-            journal::line(&journal::Moved { transition: &transition, project: name });
+            journal::line(&journal::TransitionLine { transition: &transition, project: name });
         }
     }
     if let (Event::StoodStill(said), LogForm::Json) = (&event, server.form) {
@@ -204,7 +204,7 @@ impl Steps {
 
     fn take(&mut self, event: &Event, record: &Record) {
         match event {
-            Event::EffectAsked(asked) if asked.what.kind() == "start_step" => {
+            Event::EffectAsked(asked) if matches!(asked.what, kernel::Effect::StartStep { .. }) => {
                 self.begun.insert(asked.id.clone(), record.at);
             }
             Event::EffectEnded(ended) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, SharedString};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use super::table::{Kind, Metric, TABLE};
+use super::table::{Metric, MetricKind, TABLE};
 
 pub struct Numbers {
     recorder: PrometheusRecorder,
@@ -46,7 +46,7 @@ impl Numbers {
     pub fn new() -> Numbers {
         let mut builder = PrometheusBuilder::new();
         for metric in TABLE {
-            if let Kind::Histogram(buckets) = metric.kind {
+            if let MetricKind::Histogram(buckets) = metric.kind {
                 let name = Matcher::Full(metric.name.to_owned());
                 builder = match builder.set_buckets_for_metric(name, buckets) {
                     Ok(builder) => builder,
@@ -58,9 +58,9 @@ impl Numbers {
         for metric in TABLE {
             let (name, about) = (KeyName::from_const_str(metric.name), SharedString::const_str(metric.about));
             match metric.kind {
-                Kind::Counter => recorder.describe_counter(name, None, about),
-                Kind::Gauge => recorder.describe_gauge(name, None, about),
-                Kind::Histogram(_) => recorder.describe_histogram(name, None, about),
+                MetricKind::Counter => recorder.describe_counter(name, None, about),
+                MetricKind::Gauge => recorder.describe_gauge(name, None, about),
+                MetricKind::Histogram(_) => recorder.describe_histogram(name, None, about),
             }
         }
         Numbers { handle: recorder.handle(), recorder }

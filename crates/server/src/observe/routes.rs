@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::http::Method;
+use http::Method;
 
 use super::super::{HttpServer, Transport};
 use super::recorder::Word;

@@ -7,14 +7,14 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: MetricKind,
     pub labels: &'static [&'static str],
     /// In one sentence, without its full stop.
     pub about: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Counts up while the server runs.
     Counter,
     /// As it is at the moment of asking.
@@ -23,37 +23,39 @@ pub enum Kind {
     Histogram(&'static [f64]),
 }
 
-impl Kind {
+impl MetricKind {
     #[cfg(test)]
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram(_) => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram(_) => "histogram",
         }
     }
 }
 
 /// What is over in milliseconds where all is well.
-const QUICK: Kind = Kind::Histogram(&[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0]);
+const QUICK: MetricKind =
+    MetricKind::Histogram(&[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0]);
 /// What an agent takes.
-const LONG: Kind = Kind::Histogram(&[1.0, 5.0, 15.0, 60.0, 180.0, 600.0, 1_800.0, 3_600.0, 10_800.0]);
+const LONG: MetricKind =
+    MetricKind::Histogram(&[1.0, 5.0, 15.0, 60.0, 180.0, 600.0, 1_800.0, 3_600.0, 10_800.0]);
 
 pub const TRANSITIONS: Metric = Metric {
     name: "adjutant_transitions_total",
-    kind: Kind::Counter,
+    kind: MetricKind::Counter,
     labels: &["project", "machine", "from", "to"],
     about: "Transitions of the five state machines",
 };
 pub const REFUSALS: Metric = Metric {
     name: "adjutant_refusals_total",
-    kind: Kind::Counter,
+    kind: MetricKind::Counter,
     labels: &["project", "code"],
     about: "Requests answered with a problem, by its code",
 };
 pub const REQUESTS: Metric = Metric {
     name: "adjutant_requests_total",
-    kind: Kind::Counter,
+    kind: MetricKind::Counter,
     labels: &["project", "method", "route", "status"],
     about: "Requests answered",
 };
@@ -65,37 +67,37 @@ pub const REQUEST_SECONDS: Metric = Metric {
 };
 pub const COMMANDS_WAITING: Metric = Metric {
     name: "adjutant_commands_waiting",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["project"],
     about: "Commands waiting to be decided",
 };
 pub const MERGE_QUEUE: Metric = Metric {
     name: "adjutant_merge_queue_tasks",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["project"],
     about: "Approved tasks in the merge queue, including the one being merged",
 };
 pub const TASKS: Metric = Metric {
     name: "adjutant_tasks",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["project", "status"],
     about: "Tasks, by their status",
 };
 pub const WAITING: Metric = Metric {
     name: "adjutant_waiting",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["project", "kind"],
     about: "Items that wait for a person or a service, as `adj waiting` lists them",
 };
 pub const LEASES: Metric = Metric {
     name: "adjutant_leases",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["project"],
     about: "Tasks leased by a worker or an outside run",
 };
 pub const FLEET_RUNNING: Metric = Metric {
     name: "adjutant_fleet_running",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["project"],
     about: "1 while the fleet is running, else 0",
 };
@@ -107,13 +109,13 @@ pub const STEP_SECONDS: Metric = Metric {
 };
 pub const COST: Metric = Metric {
     name: "adjutant_cost_dollars",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["project"],
     about: "Cost since the project began",
 };
 pub const TOKENS: Metric = Metric {
     name: "adjutant_tokens_total",
-    kind: Kind::Counter,
+    kind: MetricKind::Counter,
     labels: &["project", "direction"],
     about: "Model tokens, `input` and `output`",
 };
@@ -125,7 +127,7 @@ pub const APPEND_SECONDS: Metric = Metric {
 };
 pub const LOG_BYTES: Metric = Metric {
     name: "adjutant_log_size_bytes",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["project"],
     about: "Size of the log's file",
 };
@@ -137,52 +139,56 @@ pub const LAG_SECONDS: Metric = Metric {
 };
 pub const READERS: Metric = Metric {
     name: "adjutant_events_readers",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["project"],
     about: "Connections that follow the log",
 };
 pub const CONNECTIONS: Metric = Metric {
     name: "adjutant_connections",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["door"],
     about: "Open connections, over `tcp` and over the projects' own `socket`",
 };
 
 pub const BUILD: Metric = Metric {
     name: "adjutant_build_info",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &["version"],
     about: "Always 1; its label is the running version",
 };
 pub const CPU_SECONDS: Metric = Metric {
     name: "process_cpu_seconds_total",
-    kind: Kind::Counter,
+    kind: MetricKind::Counter,
     labels: &[],
     about: "Processor time of the server's own process, in whole seconds",
 };
 pub const RESIDENT_BYTES: Metric = Metric {
     name: "process_resident_memory_bytes",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &[],
     about: "Memory of the server's own process",
 };
-pub const OPEN_FILES: Metric =
-    Metric { name: "process_open_fds", kind: Kind::Gauge, labels: &[], about: "Open files and connections" };
+pub const OPEN_FILES: Metric = Metric {
+    name: "process_open_fds",
+    kind: MetricKind::Gauge,
+    labels: &[],
+    about: "Open files and connections",
+};
 pub const OPEN_FILES_MAX: Metric = Metric {
     name: "process_max_fds",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &[],
     about: "Limit of open files and connections",
 };
 pub const START_TIME: Metric = Metric {
     name: "process_start_time_seconds",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &[],
     about: "Start time, in seconds since 1970",
 };
 pub const ANSWER_BYTES: Metric = Metric {
     name: "adjutant_answer_bytes",
-    kind: Kind::Gauge,
+    kind: MetricKind::Gauge,
     labels: &[],
     about: "Memory of responses that clients have not read yet",
 };
@@ -253,8 +259,8 @@ mod tests {
         for Metric { name, kind, .. } in TABLE {
             // What every process has goes by the names that all programs give it.
             assert!(name.starts_with("adjutant_") || name.starts_with("process_"), "{name}");
-            assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name}");
-            assert!(!matches!(kind, Kind::Histogram(_)) || name.ends_with("_seconds"), "{name}");
+            assert_eq!(name.ends_with("_total"), *kind == MetricKind::Counter, "{name}");
+            assert!(!matches!(kind, MetricKind::Histogram(_)) || name.ends_with("_seconds"), "{name}");
         }
     }
 }

@@ -252,7 +252,7 @@ impl Notifier {
             timestamp: api::time(now),
             waiting: item.into(),
         };
-        let body = api::routes::document(&message).to_string();
+        let body = api::operation::document(&message).to_string();
         deliver(outbox, webhooks, &id, severity, &body);
     }
 
@@ -278,7 +278,7 @@ impl Notifier {
             text: still.text(),
             waiting: still.list.into_iter().map(Into::into).collect(),
         };
-        let body = api::routes::document(&message).to_string();
+        let body = api::operation::document(&message).to_string();
         deliver(outbox, webhooks, &id, Severity::Urgent, &body);
     }
 

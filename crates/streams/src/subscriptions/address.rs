@@ -1,6 +1,6 @@
-//! Where webhooks may go. A server that posts to any address that it is told can be used to reach what its user cannot.
+//! The allowed addresses of webhooks. A server that posts to any given address can be misused to reach hosts that its user cannot.
 //!
-//! Over https they go to any public address; a name is looked up again for each delivery, and what is connected to is an
+//! Over https, all public addresses are allowed. The name is resolved again for each delivery, and the connection goes to the
 //! address that was checked. This machine and private networks are reached only if the server allows it, and plain http
 //! never leaves this machine. No redirect is followed.
 
@@ -10,7 +10,7 @@ use http::Uri;
 
 /// An address that is well-formed, and may be connected to as far as that can be said without a name server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct WebhookAddress {
     pub secure: bool,
     /// A name, or an IP address without brackets.
     pub host: String,
@@ -18,7 +18,7 @@ pub struct Target {
 }
 
 /// `local`: this machine and private networks are allowed.
-pub fn check(url: &str, local: bool) -> Result<Target, String> {
+pub fn check(url: &str, local: bool) -> Result<WebhookAddress, String> {
     let uri: Uri = url.parse().map_err(|error| format!("the webhook's address is not a URL: {error}"))?;
     let host = uri.host().ok_or("the webhook's address names no host")?;
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
@@ -34,7 +34,7 @@ pub fn check(url: &str, local: bool) -> Result<Target, String> {
             } else if !local && (host == "localhost" || host.ends_with(".localhost")) {
                 return Err(not_allowed("this machine"));
             }
-            Ok(Target { secure: true, port: uri.port_u16().unwrap_or(443), host })
+            Ok(WebhookAddress { secure: true, port: uri.port_u16().unwrap_or(443), host })
         }
         Some("http") => {
             let Some(address) = loopback_address(&host) else {
@@ -47,14 +47,14 @@ pub fn check(url: &str, local: bool) -> Result<Target, String> {
                 return Err(not_allowed("this machine"));
             }
             let host = address.to_string();
-            Ok(Target { secure: false, port: uri.port_u16().unwrap_or(80), host })
+            Ok(WebhookAddress { secure: false, port: uri.port_u16().unwrap_or(80), host })
         }
         _ => Err("the webhook's address must begin with https://".to_owned()),
     }
 }
 
 /// Where to connect to: the addresses of a target that may be reached.
-pub async fn resolve(target: &Target, local: bool) -> Result<Vec<SocketAddr>, String> {
+pub async fn resolve(target: &WebhookAddress, local: bool) -> Result<Vec<SocketAddr>, String> {
     let found = tokio::net::lookup_host((target.host.as_str(), target.port)).await;
     let found = found.map_err(|error| format!("`{}` was not found: {error}", target.host))?;
     allowed(target, found, local)
@@ -62,7 +62,7 @@ pub async fn resolve(target: &Target, local: bool) -> Result<Vec<SocketAddr>, St
 
 /// Those of a target's addresses that may be reached.
 pub fn allowed(
-    target: &Target,
+    target: &WebhookAddress,
     found: impl Iterator<Item = SocketAddr>,
     local: bool,
 ) -> Result<Vec<SocketAddr>, String> {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn this_machine_and_private_networks_are_reached_only_if_that_is_allowed() {
-        let here = Target { secure: false, host: "127.0.0.1".to_owned(), port: 8080 };
+        let here = WebhookAddress { secure: false, host: "127.0.0.1".to_owned(), port: 8080 };
         assert_eq!(check("http://127.0.0.1:8080/hook", true).unwrap(), here);
         assert_eq!(check("http://localhost/hook", true).unwrap().port, 80);
         for local in [
@@ -244,7 +244,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_is_reached_only_at_addresses_that_are_allowed() {
-        let target = Target { secure: true, host: "localhost".to_owned(), port: 443 };
+        let target = WebhookAddress { secure: true, host: "localhost".to_owned(), port: 443 };
         assert!(resolve(&target, false).await.unwrap_err().contains("this machine"));
         assert!(!resolve(&target, true).await.unwrap().is_empty());
     }

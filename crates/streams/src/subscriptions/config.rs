@@ -1,4 +1,4 @@
-//! What a subscription is asked to be.
+//! The configuration of a subscription, as a client sends it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,7 +14,7 @@ const STREAMS_MAX: usize = 1000;
 const TEXT_MAX: usize = 2048;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Delivery {
+pub enum DeliveryKind {
     #[default]
     #[serde(rename = "webhook")]
     Webhook,
@@ -26,7 +26,7 @@ pub enum Delivery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     #[serde(rename = "type")]
-    pub delivery: Delivery,
+    pub delivery: DeliveryKind,
     pub pattern: Option<String>,
     pub streams: Vec<String>,
     pub webhook_url: Option<String>,
@@ -40,8 +40,8 @@ impl Config {
         let asked: Value = serde_json::from_slice(body)
             .map_err(|error| invalid(format!("the body is not JSON: {error}")))?;
         let delivery = match asked["type"].as_str() {
-            Some("webhook") => Delivery::Webhook,
-            Some("pull-wake") => Delivery::PullWake,
+            Some("webhook") => DeliveryKind::Webhook,
+            Some("pull-wake") => DeliveryKind::PullWake,
             _ => return Err(invalid("type must be \"webhook\" or \"pull-wake\"")),
         };
         let pattern = optional_text(&asked, "pattern")?;
@@ -56,8 +56,8 @@ impl Config {
             return Err(invalid("at least one of pattern and streams is needed"));
         }
         let webhook_url = match delivery {
-            Delivery::PullWake => None,
-            Delivery::Webhook => {
+            DeliveryKind::PullWake => None,
+            DeliveryKind::Webhook => {
                 let Some(url) = asked["webhook"]["url"].as_str() else {
                     return Err(invalid("a webhook subscription needs webhook.url"));
                 };
@@ -66,8 +66,8 @@ impl Config {
             }
         };
         let wake_stream = match delivery {
-            Delivery::Webhook => None,
-            Delivery::PullWake => {
+            DeliveryKind::Webhook => None,
+            DeliveryKind::PullWake => {
                 let Some(path) = optional_text(&asked, "wake_stream")? else {
                     return Err(invalid("a pull-wake subscription needs wake_stream"));
                 };

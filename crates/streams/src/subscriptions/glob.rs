@@ -1,8 +1,11 @@
 //! Patterns over the names of streams: `*` is one segment, `**` any number of them.
-
-use rusqlite::Connection;
+//!
+//! The protocol has these two and nothing else: `a*`, `?`, `[a]` and `{a,b}` stand for themselves, and `a/**` matches `a`. A
+//! matcher of a crate (globset, say) means other things by each of them, so that a pattern would have to be taken apart and
+//! escaped first, which is longer than this.
 
 use super::config::Config;
+use crate::storage::{StoreError, Tables};
 
 /// Whether a pattern matches a name.
 pub fn matches(pattern: &str, name: &str) -> bool {
@@ -57,21 +60,18 @@ impl Patterns {
         self.0 = None;
     }
 
-    pub fn list(&mut self, db: &Connection) -> Result<&[Watched], rusqlite::Error> {
-        if self.0.is_none() {
-            let mut statement = db.prepare_cached("SELECT id, config FROM subscriptions")?;
-            let rows = statement.query_map([], |row| {
-                let config: String = row.get(1)?;
-                let config = Config::stored(&config);
-                Ok(Watched {
-                    subscription: row.get(0)?,
-                    pattern: config.pattern,
-                    wake_stream: config.wake_stream,
-                })
-            })?;
-            self.0 = Some(rows.collect::<Result<_, _>>()?);
-        }
-        Ok(self.0.as_deref().unwrap_or_default())
+    pub fn list(&mut self, tables: &dyn Tables) -> Result<&[Watched], StoreError> {
+        let listed = match self.0.take() {
+            Some(listed) => listed,
+            None => {
+                let watched = |(subscription, config): (String, String)| {
+                    let Config { pattern, wake_stream, .. } = Config::stored(&config);
+                    Watched { subscription, pattern, wake_stream }
+                };
+                tables.subscriptions()?.into_iter().map(watched).collect()
+            }
+        };
+        Ok(self.0.insert(listed).as_slice())
     }
 }
 

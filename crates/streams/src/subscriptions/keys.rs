@@ -1,14 +1,16 @@
-//! The key that signs webhooks, the tokens that answer them, and names that cannot be guessed.
+//! The key that signs webhooks, the tokens of their answers, and unguessable names.
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use ring::{digest, hmac};
-use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Value, json};
 
-use crate::base64;
+use crate::hex::{hex, unhex};
+use crate::storage::Store;
 
 /// How long a token is good for, if its wake is not over before.
 const TOKEN_MS: u64 = 24 * 60 * 60 * 1000;
@@ -27,24 +29,23 @@ pub enum TokenError {
 }
 
 impl Keys {
-    /// The keys in the file, made when they are asked for first.
-    pub fn load(db: &Connection) -> Result<Keys, String> {
-        let random = SystemRandom::new();
-        let pkcs8 = secret(db, "webhook", || {
-            Ok(Ed25519KeyPair::generate_pkcs8(&random).map_err(|error| error.to_string())?.as_ref().to_vec())
-        })?;
-        let signing = Ed25519KeyPair::from_pkcs8(&pkcs8).map_err(|error| error.to_string())?;
-        let token_key = secret(db, "token", || {
-            let mut key = [0; 32];
-            random.fill(&mut key).map_err(|error| error.to_string())?;
-            Ok(key.to_vec())
-        })?;
+    /// The keys of the store, made when they are asked for first.
+    pub fn load(store: &mut dyn Store) -> Result<Keys, String> {
+        let signing = store.secret("webhook", &mut new_signing_key)?;
+        let tokens = store.secret("token", &mut new_token_key)?;
+        Keys::of(&signing, &tokens)
+    }
+
+    /// Keys that are kept nowhere.
+    pub fn unstored() -> Result<Keys, String> {
+        Keys::of(&new_signing_key()?, &new_token_key()?)
+    }
+
+    fn of(signing: &[u8], tokens: &[u8]) -> Result<Keys, String> {
+        let signing = Ed25519KeyPair::from_pkcs8(signing).map_err(|error| error.to_string())?;
         let kid = thumbprint(&signing);
-        Ok(Keys {
-            signing: Arc::new(signing),
-            tokens: Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &token_key)),
-            kid,
-        })
+        let tokens = hmac::Key::new(hmac::HMAC_SHA256, tokens);
+        Ok(Keys { signing: Arc::new(signing), tokens: Arc::new(tokens), kid })
     }
 
     /// The key that receivers check with.
@@ -55,7 +56,7 @@ impl Keys {
             "kid": self.kid,
             "use": "sig",
             "alg": "EdDSA",
-            "x": base64::url_safe(self.signing.public_key().as_ref()),
+            "x": URL_SAFE_NO_PAD.encode(self.signing.public_key().as_ref()),
         }] })
     }
 
@@ -63,7 +64,7 @@ impl Keys {
     pub fn signature(&self, unix_seconds: u64, body: &[u8]) -> String {
         let mut signed = format!("{unix_seconds}.").into_bytes();
         signed.extend_from_slice(body);
-        let signature = base64::url_safe(self.signing.sign(&signed).as_ref());
+        let signature = URL_SAFE_NO_PAD.encode(self.signing.sign(&signed).as_ref());
         format!("t={unix_seconds},kid={},ed25519={signature}", self.kid)
     }
 
@@ -100,48 +101,31 @@ fn token_text(subscription: &str, generation: u64, expires: u64) -> String {
 
 /// The thumbprint of RFC 7638: the same key has the same name for ever.
 fn thumbprint(pair: &Ed25519KeyPair) -> String {
-    let x = base64::url_safe(pair.public_key().as_ref());
+    let x = URL_SAFE_NO_PAD.encode(pair.public_key().as_ref());
     let canonical = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#);
-    format!("ds_{}", base64::url_safe(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref()))
+    format!("ds_{}", URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref()))
 }
 
-fn secret(
-    db: &Connection,
-    name: &str,
-    make: impl FnOnce() -> Result<Vec<u8>, String>,
-) -> Result<Vec<u8>, String> {
-    let known = db
-        .query_row("SELECT value FROM secrets WHERE name = ?1", [name], |row| row.get(0))
-        .optional()
-        .map_err(|error| error.to_string())?;
-    if let Some(known) = known {
-        return Ok(known);
-    }
-    let made = make()?;
-    db.execute("INSERT INTO secrets (name, value) VALUES (?1, ?2)", (name, &made))
-        .map_err(|error| error.to_string())?;
-    Ok(made)
+fn new_signing_key() -> Result<Vec<u8>, String> {
+    let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|error| error.to_string())?;
+    Ok(made.as_ref().to_vec())
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> =
-        text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
-    digits.len().is_multiple_of(2).then(|| digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect())
+fn new_token_key() -> Result<Vec<u8>, String> {
+    let mut key = [0; 32];
+    SystemRandom::new().fill(&mut key).map_err(|error| error.to_string())?;
+    Ok(key.to_vec())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::memory::MemoryStore;
 
     fn keys() -> Keys {
-        let db = Connection::open_in_memory().unwrap();
-        db.execute_batch("CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL)").unwrap();
-        let keys = Keys::load(&db).unwrap();
-        assert_eq!(keys.kid, Keys::load(&db).unwrap().kid, "a key outlives the process");
+        let mut store = MemoryStore::default();
+        let keys = Keys::load(&mut store).unwrap();
+        assert_eq!(keys.kid, Keys::load(&mut store).unwrap().kid, "a key outlives the process");
         keys
     }
 
@@ -168,6 +152,6 @@ mod tests {
             ring::signature::UnparsedPublicKey::new(&ring::signature::ED25519, keys.signing.public_key());
         assert!(public.verify(b"1234.body", signature.as_ref()).is_ok());
         assert!(public.verify(b"1235.body", signature.as_ref()).is_err());
-        assert!(header.ends_with(&base64::url_safe(signature.as_ref())));
+        assert!(header.ends_with(&URL_SAFE_NO_PAD.encode(signature.as_ref())));
     }
 }

@@ -1,12 +1,13 @@
 //! Subscriptions: durable cursors over streams that wake workers, by webhook or by an event in a stream.
 //!
-//! Their paths lie under `__ds/`, which no stream can have.
+//! Their paths are under `__ds/`, which no stream can have.
 
 mod address;
 pub mod config;
 pub mod glob;
 pub mod keys;
 pub mod rules;
+pub mod turn;
 pub mod webhook;
 
 use std::time::Duration;
@@ -18,17 +19,18 @@ use serde_json::{Value, json};
 use crate::body::{Body, Upload};
 use crate::problem::Problem;
 use crate::reply::{self, set};
-use crate::store::Fault;
-use crate::store::writer::Turn;
+use crate::storage::{StoreError, Tables};
+use crate::stored::Fault;
 use crate::write::{base_url, body};
 use crate::{Access, Inner, forbidden, offset};
 use config::Config;
 use rules::{Report, Ruling, Subscription};
+use turn::Turn;
 
 /// Longest name of a subscription or a worker.
 const NAME_MAX: usize = 256;
 /// Most streams that a subscription lists.
-const LISTED_MAX: i64 = 10_000;
+const LISTED_MAX: usize = 10_000;
 
 /// Why a request about a subscription is not carried out, in the protocol's own form.
 #[derive(Clone, Debug)]
@@ -159,7 +161,7 @@ async fn create<B: Upload>(inner: &Inner, id: String, request: Request<B>) -> Re
             Ok(new) => new,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        Ok(Ok((new, described(turn.db, &id, &kid)?)))
+        Ok(Ok((new, described(turn.stored.tables, &id, &kid)?)))
     });
     Ok(created.await?.map(|(new, described)| {
         let status = if new { StatusCode::CREATED } else { StatusCode::OK };
@@ -188,20 +190,20 @@ async fn reachable(inner: &Inner, config: &Config) -> Result<(), String> {
 async fn read(inner: &Inner, id: String) -> Result<Answered, Problem> {
     let kid = inner.store.keys.kid.clone();
     let name = id.clone();
-    let described = inner.store.read(move |db, _| Ok(described(db, &id, &kid)?)).await?;
+    let described = inner.store.read(move |tables, _| Ok(described(tables, &id, &kid)?)).await?;
     Ok(described
         .map(|described| reply::json(StatusCode::OK, &described))
         .ok_or_else(|| rules::unknown(&name)))
 }
 
-fn described(db: &rusqlite::Connection, id: &str, kid: &str) -> Result<Option<Value>, rusqlite::Error> {
-    let Some(subscription) = Subscription::load(db, id)? else { return Ok(None) };
+fn described(tables: &dyn Tables, id: &str, kid: &str) -> Result<Option<Value>, StoreError> {
+    let Some(subscription) = Subscription::load(tables, id)? else { return Ok(None) };
     let config = &subscription.config;
-    let streams: Vec<Value> = rules::links(db, id, LISTED_MAX)?.iter().map(rules::Link::listed).collect();
+    let streams: Vec<Value> = rules::links(tables, id, LISTED_MAX)?.iter().map(rules::Link::listed).collect();
     let webhook = config.webhook_url.as_ref().map(|url| {
         json!({
             "url": url,
-            "signing": { "alg": "ed25519", "kid": kid, "jwks_url": format!("{}/__ds/jwks.json", subscription.base) },
+            "signing": { "alg": "ed25519", "kid": kid, "jwks_url": format!("{}/__ds/jwks.json", subscription.row.base) },
         })
     });
     Ok(Some(json!({
@@ -213,7 +215,7 @@ fn described(db: &rusqlite::Connection, id: &str, kid: &str) -> Result<Option<Va
         "webhook": webhook,
         "wake_stream": config.wake_stream,
         "lease_ttl_ms": config.lease_ttl_ms,
-        "created_at": timestamp(subscription.created),
+        "created_at": timestamp(subscription.row.created),
         "status": if subscription.failing() { "failed" } else { "active" },
         "description": config.description,
     })))
@@ -234,10 +236,10 @@ async fn link<B: Upload>(inner: &Inner, id: String, request: Request<B>) -> Resu
         Err(refusal) => return Ok(Err(refusal)),
     };
     ruled(inner, move |turn| {
-        if Subscription::load(turn.db, &id)?.is_none() {
+        if Subscription::load(turn.stored.tables, &id)?.is_none() {
             return Ok(Err(rules::unknown(&id)));
         }
-        rules::link_explicit(turn.db, &id, &streams)?;
+        rules::link_explicit(turn.stored.tables, &id, &streams)?;
         Ok(Ok(Value::Null))
     })
     .await

@@ -1,6 +1,6 @@
-//! Sending webhooks: signed, one try each, with what came of it told to the writer.
+//! Sends webhooks: signed, one attempt each, and reports the result to the writer.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,10 +12,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
+use super::address;
 use super::keys::Keys;
-use super::{address, rules};
-use crate::store::now;
-use crate::store::writer::Jobs;
+use crate::stored::now;
 use crate::tls::{Connected, Tls};
 
 /// Most webhooks under way at the same time.
@@ -54,22 +53,23 @@ pub struct Sending {
     pub local: bool,
 }
 
-/// Sends what the writer hands over, until there is no writer.
-pub async fn deliver(mut deliveries: mpsc::UnboundedReceiver<Delivery>, jobs: Weak<Jobs>, sending: Sending) {
+/// Sends what the writer hands over, until there is no writer, and reports what came of each.
+pub async fn deliver(
+    mut deliveries: mpsc::UnboundedReceiver<Delivery>,
+    sending: Sending,
+    report: impl Fn(Delivery, Outcome) + Clone + Send + 'static,
+) {
     let at_once = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(delivery) = deliveries.recv().await {
         let Ok(permit) = at_once.clone().acquire_owned().await else { return };
-        let (jobs, sending) = (jobs.clone(), sending.clone());
+        let (report, sending) = (report.clone(), sending.clone());
         tokio::spawn(async move {
             let outcome = match timeout(ANSWER_TIME_MAX, send(&delivery, &sending)).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(_)) | Err(_) => Outcome::Failed,
             };
             drop(permit);
-            if let Some(jobs) = jobs.upgrade() {
-                // If this is not written, the lease runs out and the subscription is woken again.
-                let _ = jobs.hand_over(move |turn| rules::delivered(turn, &delivery, outcome));
-            }
+            report(delivery, outcome);
         });
     }
 }

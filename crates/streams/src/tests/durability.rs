@@ -152,16 +152,11 @@ async fn the_file_with_the_keys_is_for_its_owner_only() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// A file that cannot grow stands for a full disk; the limit goes with the connection.
 #[tokio::test]
 async fn a_transaction_that_fails_counts_for_nothing_and_the_store_goes_on() {
     let bench = Bench::new(Options::default());
     bench.put("a", "text/plain", "kept").await;
-    let full = bench.streams.0.store.write(|turn| {
-        let pages: i64 = turn.db.query_row("PRAGMA page_count", [], |row| row.get(0))?;
-        turn.db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
-        Ok(())
-    });
+    let full = bench.streams.0.store.write(|turn| Ok(turn.stored.tables.leave_no_room()?));
     full.await.unwrap();
     let answer = bench.post("a", "text/plain", "x".repeat(1024 * 1024)).await;
     assert_eq!((answer.status, answer.json()["code"].as_str()), (507, Some("NO_SPACE")));
@@ -179,7 +174,7 @@ async fn reads_that_prolong_a_life_are_put_down() {
         db.query_row("SELECT due FROM streams WHERE path = 'a'", [], |row| row.get(0)).unwrap()
     };
     let before = due(&bench);
-    while crate::store::now() as i64 + 60_000 <= before {
+    while crate::stored::now() as i64 + 60_000 <= before {
         tokio::task::yield_now().await;
     }
     bench.get("a").await;

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use super::Bench;
 use crate::Options;
-use crate::store::append::{self, Append};
+use crate::stored::append::{self, Append};
 
 const APPENDS: u64 = 200;
 
@@ -32,7 +32,7 @@ async fn appends_that_wait_share_one_commit() {
                 seq: None,
                 producer: None,
             };
-            streams.0.store.write(move |turn| append::append(turn, asked)).await.unwrap();
+            streams.0.store.write(move |turn| append::append(&mut turn.stored, asked)).await.unwrap();
         });
     }
     // On this runtime of one thread every task has handed its work over when this one runs again.

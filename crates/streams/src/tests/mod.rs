@@ -1,5 +1,6 @@
 //! What the public suite does not see: the disk, the memory, the callers, and what others feed.
 
+mod any_store;
 mod callers;
 mod durability;
 mod forks;

@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod crates;
+mod dependencies;
 mod listed;
 mod modules;
 mod names;

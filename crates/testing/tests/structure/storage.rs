@@ -11,8 +11,7 @@ const NAMES: &[&str] = &["SqliteLog", "rusqlite"];
 const PLACES: &[(&str, &str)] = &[
     ("log/", "the log is an SQLite file, or whatever else `Location` names"),
     ("streams/Cargo.toml", "the store of streams is an SQLite file"),
-    ("streams/src/store/", "the store of streams is an SQLite file"),
-    ("streams/src/", "subscriptions read the store's tables"),
+    ("streams/src/storage/sqlite/", "the store of streams is an SQLite file"),
 ];
 
 /// Tests may look into a database, and damage it; so they are not read.

@@ -901,7 +901,7 @@ wait_for '[ -e agents/A-f-1/f-1.middle ] && [ -e agents/B-f-2/f-2.middle ]'
 cat /dev/zero > filler 2>/dev/null
 [ "$(df --output=avail . | tail -1)" -lt 64 ] || { echo "there is room"; kill -KILL $pid; exit 1; }
 : > agents/A-f-1/f-1.go; : > agents/B-f-2/f-2.go
-wait_for 'grep -q "A f-1: what the agent prints cannot be kept" "$said"'
+wait_for 'grep -q "A f-1: its output cannot be stored" "$said"'
 # What a person asks for is refused by name, and everything stays up.
 ! "$adj" task comment f-1 "$(head -c 60000 /dev/zero | tr '\0' x)" > "$said.refused" 2>&1 || { echo "not refused"; kill -KILL $pid; exit 1; }
 grep -q "no space is left" "$said.refused" || { cat "$said.refused"; kill -KILL $pid; exit 1; }
@@ -912,7 +912,7 @@ wait_for 'grep -q "f-1 landed" "$said" && grep -q "f-2 landed" "$said"'
 "$adj" stop
 wait $pid || { echo "it failed"; cat "$said"; exit 1; }
 cp -a "$dir/." "$dir.copy" || exit 1
-[ "$(grep -c "A f-1: what the agent prints" "$said")" -lt 4 ] || { echo "said too often"; cat "$said"; exit 1; }
+[ "$(grep -c "A f-1: its output cannot" "$said")" -lt 4 ] || { echo "said too often"; cat "$said"; exit 1; }
 "#;
 
 /// A full disk stops what needs room and nothing else; when there is room again, all of it goes on.

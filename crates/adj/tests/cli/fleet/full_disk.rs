@@ -160,7 +160,7 @@ END
         seat='agents/rooms/room+talk+anna'
         within 60 '[ -e "$seat/middle" ]'
         : > "$seat/go.new"; fill; mv "$seat/go.new" "$seat/go"
-        within 60 'grep -q "anna in talk: what the agent prints cannot be kept, so it waits" "$said"'
+        within 60 'grep -q "anna in talk: its output cannot be stored, so it waits" "$said"'
         rm filler
         within 60 '"$adj" channel history talk | grep -q Here.'
         grep -q disconnected "$said" && fail "it was lost"
@@ -216,7 +216,7 @@ fn what_an_agent_made_is_taken_in_when_there_is_room_for_it() {
         r#"begin
         leave 600
         : > agents/A-f-1/f-1.go; : > agents/B-f-2/f-2.go
-        within 30 'grep -q "this waits for room" "$said"'
+        within 30 'grep -q "this waits for space" "$said"'
         rm filler
         within 60 'grep -q "f-1 landed" "$said" && grep -q "f-2 landed" "$said"'
         grep -q "step on .* failed" "$said" && fail "a step was failed for it"
@@ -235,7 +235,7 @@ fn a_landing_waits_for_room_and_is_not_said_to_have_failed() {
         r#"begin
         leave 600
         : > agents/A-f-1/f-1.go; : > agents/B-f-2/f-2.go
-        within 30 'grep -q "this waits for room" "$said"'
+        within 30 'grep -q "this waits for space" "$said"'
         rm filler
         within 60 'grep -q "f-1 landed" "$said" && grep -q "f-2 landed" "$said"'
         "$adj" stop || fail "it does not stop"

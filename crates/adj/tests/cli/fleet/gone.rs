@@ -46,7 +46,7 @@ fn settings_that_vanish_while_the_fleet_runs_hold_on_and_it_is_said() {
         assert!((ran.stdout + &ran.stderr).contains("the previous settings stay in force"), "adj {line}");
     }
     repository.git("checkout --quiet main");
-    running.wait_for("adjutant.toml was read anew");
+    running.wait_for("adjutant.toml was read again");
     running.stop();
 }
 

@@ -156,7 +156,7 @@ fn a_repository_lands_a_change_with_what_init_wrote() {
     let repository = repository("init-lands", &files);
     repository.write("node_modules/x/index.js", "");
     let init = machine.ok(&repository, "init");
-    assert!(init.contains("ok       worktree: npm (package.json): each tree is made ready by "), "{init}");
+    assert!(init.contains("ok       worktree: npm (package.json): each tree is set up by "), "{init}");
     assert!(!init.contains("symlink") && !init.contains("trees do not have it"), "{init}");
     let scenario = "[[scenario]]\n[[scenario.step]]\ndo = [ { run = \"test -e installed/npm && test ! -e node_modules/x\" }, \
                     { write = \"new.txt\", text = \"new\" }, { commit = \"Add\" }, { done = true } ]\n";
@@ -208,11 +208,11 @@ fn what_the_files_of_other_tools_say_is_taken_over_by_init() {
         "ok .worktreeinclude: `env.local` is in worktree.copy",
         "WARNING .worktreeinclude: `absent.local` is left out: it is not in your checkout",
         "WARNING .worktreeinclude: `tests.sh` is left out: git does not ignore it; add it to .gitignore",
-        "WARNING .worktreeinclude: `../other` is left out: it is no path inside the project",
+        "WARNING .worktreeinclude: `../other` is left out: it is not a path inside the project",
         "ok .cursor/worktrees.json: `npm ci --quiet && touch installed/made` is in hooks.worktree.create",
         "ok .cursor/worktrees.json: `b.local` is in worktree.copy",
         "WARNING .cursor/worktrees.json: `ln -s $ROOT_WORKTREE_PATH/node_modules node_modules` is left out",
-        "WARNING .codex/environments/environment.toml: `make all` is left out: .cursor/worktrees.json says how a tree is set up",
+        "WARNING .codex/environments/environment.toml: `make all` is left out: .cursor/worktrees.json sets up the trees",
         "ok .codex/environments/environment.toml: `make down` is in hooks.worktree.remove",
         "ok conductor.json: `env.local` is in worktree.copy",
     ] {
@@ -243,9 +243,7 @@ fn init_says_that_commit_hooks_do_not_run_and_adds_them_to_the_tests_if_asked() 
     let init = machine.ok(&husky, "init");
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        init.contains(
-            "WARNING  commit hooks: those of .husky/pre-commit run neither in trees nor at landing"
-        ),
+        init.contains("WARNING  commit hooks: those of .husky/pre-commit run neither in trees nor at merges"),
         "{init}"
     );
     assert!(
@@ -284,8 +282,8 @@ fn init_says_that_commit_hooks_do_not_run_and_adds_them_to_the_tests_if_asked() 
     let own = of("init-own-hooks", &[]);
     own.write(".git/hooks/pre-commit", hook);
     let init = words(&machine.ok(&own, "init"));
-    assert!(init.contains("those of .git/hooks/pre-commit run neither in trees nor at landing"), "{init}");
-    assert!(init.contains("they are on this machine alone"), "{init}");
+    assert!(init.contains("those of .git/hooks/pre-commit run neither in trees nor at merges"), "{init}");
+    assert!(init.contains("they are only on this machine"), "{init}");
     assert!(!machine.ok(&of("init-no-hooks", &[]), "init").contains("commit hooks"));
 }
 

@@ -85,7 +85,7 @@ fn workspace_packages_in_a_linked_folder_are_refused_and_no_hint_recommends_to_l
     symlink("../../packages/a", repository.dir().join("node_modules/@m/a")).expect("a link");
     repository.commit("A workspace");
     let doctor = repository.ok("doctor");
-    assert!(doctor.contains("`node_modules` is here, and trees do not have it"), "{doctor}");
+    assert!(doctor.contains("`node_modules` is in your checkout, and trees do not have it"), "{doctor}");
     assert!(doctor.contains("worktree.create"), "{doctor}");
     assert!(!doctor.contains("symlink = ["), "{doctor}");
     repository.set(&[("[test]", "[worktree]\nsymlink = [\"node_modules\"]\n[test]")]);

@@ -156,6 +156,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("limits.standstill", "standstill::a_fleet_whose_only_agent_asks_says_what_it_waits_for_when_the_settings_say_and_once"),
     ("limits.heartbeat", "settings::a_connected_agent_that_misses_its_heartbeats_loses_its_task_when_the_settings_say"),
     ("limits.checkout", "faults::a_landing_waits_for_local_changes_in_its_files_and_for_nothing_else"),
+    ("limits.backoff", "people::five_failing_steps_make_a_worker_stuck_and_its_tree_stays"),
     ("limits.replies", "members::no_more_replies_run_at_once_than_the_settings_allow"),
     ("limits.same_step", "faults::a_conflict_that_is_not_solved_is_shown_as_one_and_an_agent_that_repeats_itself_is_stopped"),
     ("limits.same_call", "policies::the_settings_say_when_calls_are_a_loop_and_how_many_may_fail_and_what_never_asks"),

@@ -154,16 +154,19 @@ fn live_all(name: &str, fleet: &str, variables: &str) {
     });
 }
 
+/// Slow: a fleet is run once for each call of the system at which its git is killed.
 #[test]
 fn a_git_that_is_killed_at_any_rename_or_unlink_leaves_no_lock_and_no_half_moved_checkout() {
     live_all("killed-git", "", "");
 }
 
+/// Slow: a fleet is run once for each call of the system at which its git is killed.
 #[test]
 fn a_git_that_is_killed_among_worktrees_leaves_no_lock_either() {
     live_all("killed-git-worktree", "isolation = \"worktree\"\n", "KILL_USERS=1");
 }
 
+/// Slow: a fleet is run once for each call of the system at which its git is killed.
 #[test]
 fn a_fleet_that_is_killed_together_with_its_git_puts_the_checkout_right_when_it_is_back() {
     live_all("killed-with-git", "", "KILL_USERS=1 KILL_PARENT=1");

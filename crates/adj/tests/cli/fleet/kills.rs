@@ -46,6 +46,7 @@ pub const OF_ARCHITECT: [&str; 1] = ["prepare_seat"];
 
 /// SIGKILL before and after each kind of effect is carried out. After the next `adj run` it is as if nothing had
 /// happened.
+/// Slow: a fleet is run and killed once for each moment around an effect.
 #[test]
 fn a_fleet_that_is_killed_around_any_effect_ends_as_if_nothing_had_happened() {
     let elsewhere = |kind: &&&str| IN_ROOMS.contains(kind) || OF_ARCHITECT.contains(kind);
@@ -55,6 +56,7 @@ fn a_fleet_that_is_killed_around_any_effect_ends_as_if_nothing_had_happened() {
 }
 
 /// The same with worktrees of the user's own repository, for the effects that leave something else behind there.
+/// Slow: a fleet is run and killed once for each moment around an effect.
 #[test]
 fn a_fleet_with_worktrees_that_is_killed_ends_as_if_nothing_had_happened() {
     let kinds = ["prepare_tree", "run_gate", "save_work", "move_main", "remove_tree", "delete_branch"];

@@ -179,7 +179,7 @@ fn the_desktop_is_told_when_a_person_is_needed() {
     let without = std::env::join_paths(without).expect("paths").to_string_lossy().into_owned();
     let doctor = with_path("doctor", without.clone());
     assert!(
-        doctor.stdout.contains("notify.desktop is on, and `notify-send` is not there"),
+        doctor.stdout.contains("notify.desktop is on, but `notify-send` is not installed"),
         "{}",
         doctor.stdout
     );
@@ -191,7 +191,7 @@ fn the_desktop_is_told_when_a_person_is_needed() {
     std::fs::set_permissions(bin.join("notify-send"), executable).expect("it is there");
     let path = format!("{}:{without}", bin.display());
     let doctor = with_path("doctor", path.clone());
-    assert!(doctor.stdout.contains("your desktop is told by `notify-send`"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("`notify-send` notifies your desktop"), "{}", doctor.stdout);
     with_path("run --until-idle", path);
     let said = wait("the desktop is told", || Some(repository.read(&told)).filter(|told| !told.is_empty()));
     assert!(said.contains("[--]\n[Adjutant adj-notify-desktop"), "{said}");

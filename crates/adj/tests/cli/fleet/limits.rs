@@ -260,7 +260,7 @@ fn a_delegated_cgroup_holds_each_step_to_its_limit_and_is_gone_afterwards() {
     repository.set(&[("[test]", "[limits]\nprocesses = 60\nmemory = \"200 MB\"\n[test]")]);
     repository.set(&[("workers = 2", "workers = 3")]);
     let doctor = group.adj(&repository, "doctor").stdout;
-    let held = format!("held by the kernel, in a cgroup below {}", group.0.display());
+    let held = format!("enforced by the kernel, in a cgroup below {}", group.0.display());
     assert!(doctor.contains(&held), "{doctor}");
     let ran = group.adj(&repository, "run --until-idle");
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);

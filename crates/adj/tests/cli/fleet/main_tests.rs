@@ -250,7 +250,7 @@ do = [ { run = "git status --porcelain > seen.txt; git add --all; git commit -qm
         for line in ["config check", "doctor"] {
             let ran = repository.adj(line);
             assert!(
-                ran.code != 0 && ran.stdout.contains("`.venv` cannot be put into a tree"),
+                ran.code != 0 && ran.stdout.contains("`.venv` cannot be copied into a tree"),
                 "{}",
                 ran.stdout
             );
@@ -258,7 +258,7 @@ do = [ { run = "git status --porcelain > seen.txt; git add --all; git commit -qm
         let ran = repository.adj("run --until-idle");
         assert_eq!(ran.code, 1, "{}", ran.stdout);
         assert!(
-            ran.stdout.contains("`.venv` cannot be put into the tree: it is not in your checkout"),
+            ran.stdout.contains("`.venv` cannot be copied into the tree: it is not in your checkout"),
             "{}",
             ran.stdout
         );
@@ -294,7 +294,7 @@ do = [ { write = "{task}.txt", text = "x\n" }, { done = true } ]
         let before = repository.events("start_step");
         let ran = repository.adj("run --until-idle");
         assert_eq!(ran.code, 1, "{}", ran.stdout);
-        let why = "`.venv` cannot be put into the tree: it is not in your checkout";
+        let why = "`.venv` cannot be copied into the tree: it is not in your checkout";
         assert_eq!(repository.events("start_step"), before, "no agent was started: {}", ran.stdout);
         assert!(repository.ok("why t-2").contains(why), "{}", repository.ok("why t-2"));
         let task = repository.task("t-2");
@@ -318,7 +318,11 @@ fn doctor_and_init_say_how_installed_packages_come_into_a_tree() {
     repository.write("node_modules/p/index.js", "");
     for line in ["doctor", "init"] {
         let ran = repository.adj(line);
-        assert!(ran.stdout.contains("`node_modules` is here, and trees do not have it"), "{}", ran.stdout);
+        assert!(
+            ran.stdout.contains("`node_modules` is in your checkout, and trees do not have it"),
+            "{}",
+            ran.stdout
+        );
         // A link is not proposed: a workspace package in it would lead back into the checkout.
         assert!(
             ran.stdout.contains("set `worktree.create` to the command that installs it"),

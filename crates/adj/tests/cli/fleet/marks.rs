@@ -64,7 +64,7 @@ fn boxes_that_agents_tick_neither_conflict_nor_count_for_others() {
     let repository = project("agents", &text.concat());
     let said = repository.land(&["todo-1", "todo-2"]);
     assert_eq!(repository.signs(), "xx.", "a box that another story has is left to it: {said}");
-    let expected = "todo-1: its agent changed the mark of `- [ ] Hang it` in todo.md; that is for todo-3 to do, and lands as it was";
+    let expected = "todo-1: its agent changed the mark of `- [ ] Hang it` in todo.md; only todo-3 may change it, so it lands unchanged";
     assert!(said.contains(expected), "{said}");
     assert!(!said.contains("todo-2: its agent changed"), "its own is its own: {said}");
     repository.land(&["todo-3"]);

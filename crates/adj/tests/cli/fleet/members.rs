@@ -112,7 +112,7 @@ fn a_member_whose_session_file_is_torn_begins_a_new_session_and_stays_in_its_roo
     let sessions = std::fs::read_dir(seats.join("room+talk+anna/sessions")).unwrap();
     let session = sessions.map(|entry| entry.unwrap().path()).next().unwrap();
     repository.write(&session, "{\"st");
-    repository.talk(&["channel", "say", "talk", "And now?"]);
+    repository.talk(&["channel", "post", "talk", "And now?"]);
     fleet.wait_for("cannot be read");
     wait("a new session", || (hellos() == 2).then_some(()));
     wait("a room that rests", rests);

@@ -113,7 +113,7 @@ fn a_folder_of_the_users_in_a_trees_place_is_left_alone_and_nothing_waits_for_it
     std::fs::rename(&mine, &tree).expect("it is in its place");
     repository.ok("review o-1 --approve");
     let said = repository.begin("run --until-idle").done();
-    assert!(said.contains("was not made by adjutant for task o-1, and is left alone"), "{said}");
+    assert!(said.contains("was not created by adjutant for task o-1, so it is left unchanged"), "{said}");
     assert_eq!(std::fs::read_to_string(tree.join("mine")).expect("it is there"), "mine");
     std::fs::remove_dir_all(&tree).expect("it goes");
     repository.check(&["o-1"], TESTS);

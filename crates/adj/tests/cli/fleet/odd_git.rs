@@ -202,7 +202,7 @@ do = [ { write = "{task}.check", text = "true\n" }, { commit = "Do {task}" }, { 
     repository.ticket("two", &[]);
     repository.commit("Another ticket");
     let said = repository.ok("run --until-idle");
-    assert!(said.contains("land.git was damaged and is made anew"), "{said}");
+    assert!(said.contains("land.git was damaged and was created again"), "{said}");
     assert!(repository.state("land.git.damaged-1").is_dir());
     repository.check(&["one", "two"], TESTS);
 }

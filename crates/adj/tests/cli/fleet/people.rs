@@ -262,15 +262,17 @@ do = [ { write = "t.check", text = "true\n" }, { commit = "Green" }, { done = tr
     repository.check(&["t-1"], "sh tests.sh");
 }
 
-/// Five failures in a row, with the pauses between them that the rules ask for.
+/// Five failures in a row, with the pauses between them that the settings ask for.
 #[test]
 fn five_failing_steps_make_a_worker_stuck_and_its_tree_stays() {
     let step = "[[scenario.step]]\ndo = [ { append = \"tries.txt\", text = \"{step}\\n\" }, { fail = 1, stderr = \"out of luck\" } ]\n";
     let repository = Repository::new("people-stuck", &format!("[[scenario]]\n{}", step.repeat(6)), &["t-1"]);
+    repository.set(&[("[test]", "[limits]\nbackoff = \"1s\"\n\n[test]")]);
     let begun = Instant::now();
     let ran = repository.adj("run --until-idle");
     assert_eq!(ran.code, 1, "{}", ran.stdout);
-    assert!(begun.elapsed() >= Duration::from_secs(30), "it waits 2, 4, 8 and 16 s");
+    assert_eq!(repository.timers("backoff"), [1_000, 2_000, 4_000, 8_000]);
+    assert!(begun.elapsed() >= Duration::from_secs(15), "it waits 1, 2, 4 and 8 s");
     assert_eq!(ran.stdout.matches("failed: ").count(), 5, "{}", ran.stdout);
     let worker = &repository.json("ps")[0];
     assert_eq!((&worker["status"], &worker["task"]), (&"stuck".into(), &"t-1".into()), "{worker}");
@@ -637,7 +639,7 @@ fn the_summary_says_what_waits_for_a_person_and_what_the_next_run_goes_on_with()
             "  cost      $0.04, 4,400 tokens",
             "  waits     t-3 waits for t-1, which is in REVIEW",
             "  you       adj review t-1  t-1 is ready: Do t-1",
-            "  you       adj why t-4     t-4 waits for t-gone, which is not there",
+            "  you       adj why t-4     t-4 waits for t-gone, which does not exist",
             "  you       adj review t-2  t-2 is ready: Do t-2",
         ]
     );
@@ -714,7 +716,7 @@ fn settings_that_are_edited_while_the_fleet_runs_hold_and_a_mistake_changes_noth
     repository.set(&[("workers = 4", "workers = 1")]);
     wait("one worker", || (workers() == 1).then_some(()));
     repository.set(&[("workers = 1", "wrokers = 3")]);
-    running.wait_for("adjutant.toml is kept as it was");
+    running.wait_for("the previous settings stay in force");
     assert!(running.lines().contains("workers"), "the nearest key is named:\n{}", running.lines());
     assert_eq!(workers(), 1);
     assert_eq!(repository.adj("config check").code, 2);

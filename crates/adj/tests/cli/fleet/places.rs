@@ -511,7 +511,7 @@ fn bare_repositories_odd_paths_and_other_peoples_folders_are_told_plainly() {
     let init = said(&bare, "init");
     assert!(init.contains("a bare repository has no checkout to commit it in"), "{init}");
     assert!(!init.contains("none were found"), "{init}");
-    assert!(said(&bare, "doctor").contains("looked for in each tree, since this repository is bare"));
+    assert!(said(&bare, "doctor").contains("detected in each tree, because this repository is bare"));
     std::fs::remove_dir_all(&bare).expect("it goes");
 
     let odd = repository.dir().join(std::ffi::OsStr::from_bytes(b"odd-\xff"));

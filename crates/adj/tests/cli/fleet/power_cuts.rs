@@ -213,6 +213,7 @@ fn live(shim: &Shim, at: usize) -> bool {
     true
 }
 
+/// Slow: a fleet is run once for each moment at which its power is cut.
 #[test]
 fn a_run_whose_power_is_cut_at_any_moment_ends_by_itself_with_all_that_was_recorded() {
     let shim = Shim::new("moments", LIBRARY);
@@ -259,7 +260,7 @@ do = [
     assert!(cut(&repository, &log, begun) > 0, "something was lost");
     let ran = repository.command("run --until-idle").output().expect("adj runs");
     assert_eq!(ran.status.code(), Some(0), "{name}: {}", said(&ran));
-    assert!(said(&ran).contains("git directory was damaged and is made anew"), "{name}: {}", said(&ran));
+    assert!(said(&ran).contains("git directory was damaged and was created again"), "{name}: {}", said(&ran));
     ends_well(&repository, &format!("{name}: in the middle of a step"));
 }
 
@@ -406,6 +407,7 @@ impl Drop for Disk {
 
 /// The same on a real file system, which keeps what it likes of what nobody synced: names of files as well as what they
 /// hold. Everything is killed after each landing in turn, and the disk is what had reached it by then.
+/// Slow: it writes to a real disk, and a fleet is run once for each cut.
 #[test]
 fn a_run_on_a_real_disk_whose_power_is_cut_ends_by_itself_with_all_that_was_recorded() {
     let scenario = r#"

@@ -100,7 +100,7 @@ fn credentials_are_hidden_from_agents_and_tests() {
     for place in ["~/.ssh", "~/.netrc", "~/.codex", "~/.cargo/credentials.toml", "~/.bash_history", "~/own"] {
         assert!(hidden.contains(place), "{place}: {doctor}");
     }
-    assert!(doctor.contains("not held: the network of agents and tests"), "{doctor}");
+    assert!(doctor.contains("not restricted: the network of agents and tests"), "{doctor}");
     repository.check(&["t-1"], "true");
 }
 
@@ -209,7 +209,7 @@ fn bubblewrap_holds_agents_and_tests_as_our_own_namespaces_do() {
     let doctor = home.adj(&repository, "doctor").stdout;
     if !by_bubblewrap.namespaces {
         assert!(doctor.contains("sandbox.namespaces is \"bubblewrap\", and "), "{doctor}");
-        assert!(ran.code != 0 && ran.stderr.contains("cannot be closed here"), "{}", ran.stderr);
+        assert!(ran.code != 0 && ran.stderr.contains("cannot be disabled here"), "{}", ran.stderr);
         crate::not_tried(&by_bubblewrap.what);
         return;
     }
@@ -286,11 +286,11 @@ fn strict_lets_nothing_be_read_but_system_tree_and_declared_places() {
     if support().level != Level::Full {
         assert_ne!(ran.code, 0);
         assert!(
-            ran.stderr.contains("sandbox.mode is \"strict\", and the sandbox is not whole here"),
+            ran.stderr.contains("sandbox.mode is \"strict\", and the sandbox is not complete here"),
             "{}",
             ran.stderr
         );
-        crate::not_tried("the sandbox is not whole here");
+        crate::not_tried("the sandbox is not complete here");
         return;
     }
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -309,14 +309,14 @@ fn tests_have_no_network_where_the_settings_say_so() {
     repository.set(&[("[test]", "[sandbox]\nnetwork = \"none\"\n[test]")]);
     let ran = repository.adj("run --until-idle");
     if !support().namespaces {
-        assert!(ran.stderr.contains("the network of tests cannot be closed here"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("the network of tests cannot be disabled here"), "{}", ran.stderr);
         crate::not_tried("there are no namespaces here");
         return;
     }
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let ours = std::process::Command::new("sh").args(["-c", devices]).output().expect("sh runs").stdout;
     assert_eq!(repository.read("agents.txt"), String::from_utf8_lossy(&ours));
-    assert!(repository.adj("doctor").stdout.contains("not held: the network of agents"));
+    assert!(repository.adj("doctor").stdout.contains("not restricted: the network of agents"));
 }
 
 /// A system that lets nobody make namespaces, made by one: none more may be made in it.

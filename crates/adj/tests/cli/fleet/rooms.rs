@@ -396,6 +396,7 @@ fn a_service_that_is_away_pauses_the_turn_until_it_is_back() {
 const POSTS_MAX: u64 = 6;
 
 /// SIGKILL before and after each effect of a reply is carried out: everything is said once, and nothing is left running.
+/// Slow: a fleet is run and killed once for each moment around an effect.
 #[test]
 fn a_fleet_that_is_killed_around_any_effect_of_a_reply_ends_as_if_nothing_had_happened() {
     let kinds = super::kills::IN_ROOMS.iter().flat_map(|kind| [(*kind, "before"), (*kind, "after")]);

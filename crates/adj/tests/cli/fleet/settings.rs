@@ -172,7 +172,7 @@ fn a_lead_approves_what_another_did_where_the_settings_let_it() {
     };
     assert_eq!(approve().status.code(), Some(3), "by default only a person does");
     repository.set(&[("[test]", "[policy]\nlead_may_complete = true\n[test]")]);
-    running.wait_for("adjutant.toml was read anew");
+    running.wait_for("adjutant.toml was read again");
     let approved = approve();
     assert!(approved.status.success(), "{}", String::from_utf8_lossy(&approved.stderr));
     running.wait_for("t-1 landed");

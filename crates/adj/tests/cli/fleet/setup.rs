@@ -57,7 +57,8 @@ fn init_writes_the_settings_once_keeps_ours_out_of_git_and_says_what_is_missing(
     std::fs::set_permissions(bin.dir().join("claude"), PermissionsExt::from_mode(0o755)).expect("a program");
     let ran = adj("init", "");
     assert!(
-        ran.stdout.contains("was left as it is") && ran.stdout.contains("is set in this environment"),
+        ran.stdout.contains("already exists; nothing was changed")
+            && ran.stdout.contains("is set in this environment"),
         "{}",
         ran.stdout
     );
@@ -327,7 +328,7 @@ do = [ { append = "{task}.txt", text = "y\n" }, { done = true } ]
         repository.git(&format!("branch {name} theirs"));
     }
     let said = repository.ok("run --until-idle");
-    assert!(said.contains("t-1: a branch of yours is in the way; its branch is called agent-"), "{said}");
+    assert!(said.contains("t-1: a branch of yours has its name; its branch is called agent-"), "{said}");
     repository.check(&["t-1", "t-2"], "sh tests.sh");
     assert!(!repository.git_says("cat-file -e main:theirs.txt"), "what is theirs is not landed");
     for name in ["agent/A-t-1", "agent/B-t-1"] {
@@ -453,10 +454,10 @@ fn a_sandbox_that_is_off_is_said_by_run_and_doctor() {
     assert!(!SETTINGS.contains("[sandbox]"));
     repository.set(&[("[test]", "[sandbox]\nmode = \"off\"\n[test]")]);
     let doctor = repository.adj("doctor");
-    assert!(doctor.stdout.contains("roles are advisory"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("roles are only advisory"), "{}", doctor.stdout);
     let running = repository.start("run");
     running.wait_for("the sandbox is off");
-    assert!(running.lines().contains("roles are advisory"), "{}", running.lines());
+    assert!(running.lines().contains("roles are only advisory"), "{}", running.lines());
     running.wait_for("t-1 landed");
     let doctor = repository.adj("doctor");
     assert!(doctor.stdout.contains("without a sandbox"), "{}", doctor.stdout);
@@ -595,11 +596,11 @@ do = [ { run = "touch HOME/cache/new/x && echo yes > {task}.txt" }, { commit = "
     };
     let doctor = adj("doctor").stdout;
     for written in ["~/cache/new", "~/not/yet/here"] {
-        let said = format!("ok       sandbox: `{written}` of sandbox.caches is not there");
+        let said = format!("ok       sandbox: `{written}` of sandbox.caches does not exist");
         assert!(doctor.contains(&said), "{said}\n{doctor}");
     }
     for written in ["~/astray/here", &nowhere.display().to_string()] {
-        let said = format!("WARNING  sandbox: `{written}` of sandbox.caches is not there");
+        let said = format!("WARNING  sandbox: `{written}` of sandbox.caches does not exist");
         assert!(doctor.contains(&said), "{said}\n{doctor}");
     }
     assert!(!home.dir().join("cache/new").exists(), "to look is not to make");
@@ -607,11 +608,11 @@ do = [ { run = "touch HOME/cache/new/x && echo yes > {task}.txt" }, { commit = "
     let Ran { code, stdout, stderr } = adj("run --until-idle");
     assert_eq!(code, 0, "{stdout}{stderr}");
     for written in ["~/cache/new", "~/not/yet/here"] {
-        let said = format!("sandbox.caches: `{written}` was not there and is made");
+        let said = format!("sandbox.caches: `{written}` did not exist and was created");
         assert!(stdout.contains(&said), "{said}\n{stdout}");
     }
     for written in ["~/astray/here", &nowhere.display().to_string()] {
-        let said = format!("sandbox.caches: `{written}` is not there, so agents cannot write there");
+        let said = format!("sandbox.caches: `{written}` does not exist, so agents cannot write there");
         assert!(stdout.contains(&said), "{said}\n{stdout}");
     }
     assert_eq!(repository.read("t-1.txt"), "yes\n");

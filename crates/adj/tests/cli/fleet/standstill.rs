@@ -47,14 +47,17 @@ fn a_fleet_whose_only_agent_asks_says_what_it_waits_for_when_the_settings_say_an
     repository.ticket("t-2", &["t-1"]);
     let repository = repository.and(&format!("{TELLS}[limits]\nstandstill = \"1s\"\n"));
     let fleet = repository.start("run");
-    fleet.wait_for("the fleet stands still: 1 thing waits");
+    fleet.wait_for("the fleet makes no progress: 1 item waits");
     let first = question(&repository);
     let line = format!("holds up t-1, t-2): adj approve {first}, or adj deny {first} --note TEXT");
     fleet.wait_for(&line);
     assert!(fleet.lines().contains("(approval: waits for you for "), "{}", fleet.lines());
     let told = repository.told("standstill", 1);
     assert_eq!(told[0][..6], ["standstill", "urgent", "approval", "", "", ""], "{told:?}");
-    assert!(told[0][7].starts_with("the fleet stands still: 1 thing waits: t-1: The agent asks"), "{told:?}");
+    assert!(
+        told[0][7].starts_with("the fleet makes no progress: 1 item waits: t-1: The agent asks"),
+        "{told:?}"
+    );
     assert!(told[0][7].ends_with(&line), "{told:?}");
     assert_eq!(told[0][6].len(), 32, "{told:?}");
     let age = told[0][7].split_once("waits for you for ").and_then(|(_, age)| age.split_once(" s, "));
@@ -68,7 +71,7 @@ fn a_fleet_whose_only_agent_asks_says_what_it_waits_for_when_the_settings_say_an
     repository.ok(&format!("approve {}", question(&repository)));
     fleet.wait_for("t-2 landed");
     let lines = fleet.stop();
-    assert_eq!(lines.matches("the fleet stands still").count(), 2, "{lines}");
+    assert_eq!(lines.matches("the fleet makes no progress").count(), 2, "{lines}");
     assert_eq!(repository.told("standstill", 2).len(), 2);
 }
 
@@ -78,7 +81,7 @@ fn work_that_waits_for_a_task_that_nobody_knows_is_said_too() {
     repository.ticket("t-1", &["t-gone"]);
     let repository = repository.and(SOON);
     let fleet = repository.start("run");
-    fleet.wait_for("t-1 waits for t-gone, which is not there (dead dependency: waits for you");
+    fleet.wait_for("t-1 waits for t-gone, which does not exist (dead dependency: waits for you");
     fleet.wait_for("holds up t-1): adj why t-1, or adj task dep rm t-1 t-gone");
     fleet.stop();
 }
@@ -91,7 +94,7 @@ fn a_fleet_that_is_to_end_when_it_is_idle_does_not_wait_to_say_it() {
     repository.set(&[("review = \"auto\"", "review = \"human\"")]);
     let (code, lines) = repository.begin("run --until-idle").ended();
     assert_eq!(code, 1, "{lines}");
-    assert!(!lines.contains("stands still"), "{lines}");
+    assert!(!lines.contains("makes no progress"), "{lines}");
 }
 
 /// The moment is in the log: a fleet that was killed before it said anything is followed by one that does.
@@ -116,7 +119,7 @@ fn a_standstill_is_said_by_the_fleet_after_one_that_was_killed_and_by_the_hook_o
     let shift = repository.state("clock-shift");
     std::fs::write(&shift, "3600000").unwrap();
     let fleet = repository.begin_with("run", &[("ADJ_CLOCK_SHIFT", &shift)]);
-    fleet.wait_for("the fleet stands still: 1 thing waits");
+    fleet.wait_for("the fleet makes no progress: 1 item waits");
     fleet.wait_for("t-1 is ready: Do t-1 (review: waits for you");
     assert_eq!(set(&repository), 1, "it is the one that the first fleet has set");
     let told = repository.told("standstill", 1);
@@ -125,7 +128,7 @@ fn a_standstill_is_said_by_the_fleet_after_one_that_was_killed_and_by_the_hook_o
     // Whoever starts it anew is told in their terminal; the hook has said it already.
     repository.set(&[("standstill = \"1h\"", "standstill = \"1s\"")]);
     let fleet = repository.start("run");
-    fleet.wait_for("the fleet stands still: 1 thing waits");
+    fleet.wait_for("the fleet makes no progress: 1 item waits");
     repository.ok("review t-1 --approve");
     fleet.wait_for("t-1 landed");
     fleet.stop();
@@ -138,7 +141,7 @@ fn a_server_says_in_its_log_that_its_fleet_stands_still() {
     let repository = Repository::new("still-serve", &text, &["t-1"]).and(SOON);
     repository.set(&[("review = \"auto\"", "review = \"human\"")]);
     let server = repository.begin("serve --port 0 --run");
-    server.wait_for("the fleet stands still: 1 thing waits");
+    server.wait_for("the fleet makes no progress: 1 item waits");
     server.wait_for("t-1 is ready: Do t-1 (review: waits for you");
     drop(server);
 

@@ -177,7 +177,7 @@ fn a_fleet_that_stands_still_is_told_once_with_all_that_it_waits_for() {
 
     // The next fleet says it in its terminal. Whoever was told already is told of what comes next.
     let fleet = here.start("run");
-    fleet.wait_for("the fleet stands still");
+    fleet.wait_for("the fleet makes no progress");
     // What is written meanwhile has it looked at again and again.
     (0..10).for_each(|_| drop(here.ok("task comment t-2 Hm")));
     here.ok("review t-1 --approve");
@@ -192,7 +192,7 @@ fn an_address_that_others_could_read_is_refused() {
         ("http://hooks.example.com/x", "must be https"),
         ("ftp://hooks.example.com", "must be an address such as"),
         ("file:///etc/passwd", "must be an address such as"),
-        ("https://me:secret@hooks.example.com", "must hold no user and no password"),
+        ("https://me:secret@hooks.example.com", "must contain no user and no password"),
         ("http://127.0.0.1.example.com/", "must be https"),
     ] {
         let here = project("webhooks-wrong", &format!("[webhooks.chat]\nurl = \"{url}\"\n"));

@@ -1,4 +1,4 @@
-//! What manages the packages of a `package.json`, and whether it has tests.
+//! Detects the package manager of a `package.json`, and whether it has tests.
 
 use super::Tree;
 use serde_json::Value;

@@ -1,7 +1,7 @@
-//! Which ecosystems a repository is of: what a tree of it needs before its tests can pass, which package caches that fills,
-//! and how its tests are run. One table; `adj init` writes what it says, and `docs/trees.md` prints it.
+//! The ecosystems of a repository: how a tree is set up before its tests can pass, its package caches,
+//! and its test command. One table; `adj init` writes its entries, and `docs/trees.md` prints it.
 //!
-//! Nothing is run here. A repository without tests is never one whose tests passed: nothing found is reported as such.
+//! Nothing is run here. A repository without tests never counts as one whose tests passed.
 
 mod javascript;
 mod python;
@@ -369,7 +369,7 @@ pub const ECOSYSTEMS: &[Ecosystem] = &[
 
 /// What was found in a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Ecosystems {
     /// Every way to test, in the order of the table; the first is used.
     pub tests: Vec<Tests>,
     /// What manages packages, in the order of the table.
@@ -418,7 +418,7 @@ pub struct Needs {
     pub variables: Vec<&'static str>,
 }
 
-impl Found {
+impl Ecosystems {
     /// The test command where the settings have none, and so nothing made the tree ready for another.
     pub fn command(&self) -> Option<&str> {
         self.tests.first().map(|tests| tests.detected.as_str())
@@ -497,9 +497,9 @@ impl Cache {
 }
 
 /// Looks through this tree, in the order of [`ECOSYSTEMS`].
-pub fn find(root: &Path) -> Found {
+pub fn find(root: &Path) -> Ecosystems {
     let tree = Tree { root };
-    let mut found = Found::default();
+    let mut found = Ecosystems::default();
     for (n, row) in ECOSYSTEMS.iter().enumerate() {
         if let Some(by) = (row.packages)(&tree) {
             found.packages.push(Packages { name: row.name, create: filled(row.create, &tree), by, row: n });

@@ -1,4 +1,4 @@
-//! What a Python repository says of its packages: where pytest comes from, and how the project itself is installed.
+//! The packages of a Python repository: where pytest comes from, and how the project itself is installed.
 
 use super::Tree;
 use toml_edit::{DocumentMut, Item, Value};

@@ -1,7 +1,7 @@
 use super::*;
 use testing::Folder;
 
-fn found(files: &[(&str, &str)]) -> Found {
+fn found(files: &[(&str, &str)]) -> Ecosystems {
     let folder = Folder::new();
     for (name, text) in files {
         folder.write(name, text);
@@ -75,7 +75,7 @@ fn what_only_looks_like_tests_is_not_found() {
 fn a_manifest_that_is_a_link_is_not_read() {
     let folder = Folder::new();
     std::os::unix::fs::symlink("/etc/hostname", folder.path.join("Cargo.toml")).unwrap();
-    assert_eq!(find(&folder.path), Found::default());
+    assert_eq!(find(&folder.path), Ecosystems::default());
 }
 
 #[test]

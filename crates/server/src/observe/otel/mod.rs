@@ -20,7 +20,9 @@ use machines::run::{State, ToolStatus};
 use prost::Message;
 use tokio::sync::mpsc;
 
-use self::wire::{KeyValue, Request, Resource, ResourceSpans, ScopeSpans, Span, Status, Value, attribute};
+use self::wire::{
+    KeyValue, OtlpSpan, OtlpStatus, Request, Resource, ResourceSpans, ScopeSpans, Value, attribute,
+};
 use crate::outgoing;
 
 /// Whoever takes longer gets nothing.
@@ -41,7 +43,7 @@ pub struct Spans {
     steps: BTreeMap<EffectId, Open>,
     /// The step that a run is in.
     current: BTreeMap<RunId, EffectId>,
-    send: mpsc::Sender<Span>,
+    send: mpsc::Sender<OtlpSpan>,
 }
 
 struct Open {
@@ -80,7 +82,9 @@ impl Spans {
                 self.runs.insert(opened.id.clone(), Open::new(record.at, &opened.id, attributes));
             }
             Event::EffectAsked(asked) => {
-                if let kernel::Effect::StartStep { run, .. } = &asked.what {
+                if let kernel::Effect::StartStep { of: kernel::effect::StepStart::Task { run, .. }, .. } =
+                    &asked.what
+                {
                     let agent = world.run(run).map(|run| run.agent.to_string()).unwrap_or_default();
                     let attributes =
                         vec![attribute(names::OPERATION, names::CHAT), attribute(names::AGENT, agent)];
@@ -148,7 +152,7 @@ impl Spans {
         }
         let nanoseconds = |at: Millis| u64::try_from(at).unwrap_or(0).saturating_mul(1_000_000);
         let id = |of: &str, bytes| self.id(&format!("{run} {of}"), bytes);
-        let span = Span {
+        let span = OtlpSpan {
             trace_id: self.id(&run.to_string(), 16),
             span_id: id(own, 8),
             parent_span_id: parent.map(|parent| id(parent, 8)).unwrap_or_default(),
@@ -157,7 +161,7 @@ impl Spans {
             start_nanoseconds: nanoseconds(since),
             end_nanoseconds: nanoseconds(until),
             attributes,
-            status: Some(Status { code: if well { WELL } else { ERROR } }),
+            status: Some(OtlpStatus { code: if well { WELL } else { ERROR } }),
         };
         // Whoever is too slow for them misses some.
         let _ = self.send.try_send(span);
@@ -178,7 +182,7 @@ impl Open {
     }
 }
 
-async fn export(url: String, mut spans: mpsc::Receiver<Span>) {
+async fn export(url: String, mut spans: mpsc::Receiver<OtlpSpan>) {
     let mut batch = Vec::new();
     while spans.recv_many(&mut batch, BATCH_MAX).await > 0 {
         let attributes =

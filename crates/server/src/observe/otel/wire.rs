@@ -25,11 +25,11 @@ pub struct Resource {
 #[derive(Clone, PartialEq, Message)]
 pub struct ScopeSpans {
     #[prost(message, repeated, tag = "2")]
-    pub spans: Vec<Span>,
+    pub spans: Vec<OtlpSpan>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct Span {
+pub struct OtlpSpan {
     #[prost(bytes = "vec", tag = "1")]
     pub trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
@@ -48,11 +48,11 @@ pub struct Span {
     #[prost(message, repeated, tag = "9")]
     pub attributes: Vec<KeyValue>,
     #[prost(message, optional, tag = "15")]
-    pub status: Option<Status>,
+    pub status: Option<OtlpStatus>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct Status {
+pub struct OtlpStatus {
     /// 1 is well, 2 is an error.
     #[prost(int32, tag = "3")]
     pub code: i32,

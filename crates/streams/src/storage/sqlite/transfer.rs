@@ -1,7 +1,7 @@
-//! All streams as lines of JSON, and back; and whether they are all there.
+//! Exports all streams as lines of JSON, imports them, and verifies that they are complete.
 //!
-//! An export is of one moment, also beside the process that writes. Its last line has the hash of all before it: what was
-//! changed or cut is refused, and then nothing at all is imported. The keys that sign webhooks are not in it.
+//! An export is a consistent snapshot, also while a process writes. Its last line has the hash of all lines before it: a file that
+//! was changed or truncated is refused, and then nothing is imported. The keys that sign webhooks are not part of it.
 
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
@@ -12,9 +12,10 @@ use rusqlite::{Connection, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::mark::{Mark, hex, sum, unhex};
-use super::{lock, private, schema, unsigned};
-use crate::OpenError;
+use super::mark::{Mark, sum};
+use super::{FILE, lock, private, schema, unsigned};
+use crate::hex::{hex, unhex};
+use crate::storage::OpenError;
 
 /// What the first line is known by.
 pub const FORMAT: &str = "adjutant-streams";
@@ -44,7 +45,7 @@ pub enum TransferError {
     Io(#[from] std::io::Error),
     #[error("line {line} of the streams: {why}")]
     Line { line: u64, why: String },
-    #[error("there are streams here already")]
+    #[error("this project already has streams")]
     NotEmpty,
 }
 
@@ -73,7 +74,7 @@ enum Line {
 
 /// A connection that reads, if there have ever been streams in this folder.
 fn reading(folder: &Path) -> Result<Option<Connection>, TransferError> {
-    let file = folder.join("streams.db");
+    let file = folder.join(FILE);
     // Read first: the streams may have moved on by the time that they are read, but never back.
     let mark = Mark::read(&file);
     let there = std::fs::metadata(&file).is_ok_and(|there| there.len() > 0);
@@ -224,13 +225,13 @@ pub fn import(folder: &Path, input: &mut dyn BufRead) -> Result<u64, TransferErr
     }
     std::fs::create_dir_all(folder)?;
     let _lock = lock(folder)?;
-    let file = folder.join("streams.db");
+    let file = folder.join(FILE);
     if Mark::read(&file).is_some_and(|mark| mark.commits > 0) {
         return Err(TransferError::NotEmpty);
     }
     private(&file)?;
-    let mut db =
-        schema::writer(&file, false).map_err(|source| OpenError::Database { file: file.clone(), source })?;
+    let mut db = schema::writer(&file, false)
+        .map_err(|source| OpenError::Database { file: file.clone(), source: source.into() })?;
     let transaction = db.transaction()?;
     let there: i64 = transaction.query_row("SELECT count(*) FROM streams", (), |row| row.get(0))?;
     if there > 0 {

@@ -1,4 +1,4 @@
-//! The tables, and how a connection to them is set up.
+//! The tables, and the set-up of a connection.
 
 use std::path::Path;
 
@@ -128,13 +128,6 @@ fn upgrade(db: &Connection) -> Result<(), SchemaError> {
          COMMIT;"
     ))?;
     Ok(())
-}
-
-/// Tables for a store that cannot be used: nobody ever sees them.
-pub fn in_memory() -> Result<Connection, SchemaError> {
-    let db = Connection::open_in_memory()?;
-    create(&db)?;
-    Ok(db)
 }
 
 fn create(db: &Connection) -> Result<(), SchemaError> {

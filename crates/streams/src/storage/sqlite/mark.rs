@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use ring::digest;
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::hex::hex;
+
 /// Where a store stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
@@ -103,15 +105,4 @@ pub fn sum(data: &[u8]) -> Vec<u8> {
 
 fn checksum(body: &str) -> String {
     hex(&sum(body.as_bytes())[..8])
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-pub fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }

@@ -1,15 +1,11 @@
-//! Adding to a stream, closing it, and the producers that may ask twice.
+//! Appends to a stream, closes it, and handles producers that repeat a request.
 
-use rusqlite::{Connection, OptionalExtension};
-
-use super::meta::{Meta, Producer};
-use super::writer::Turn;
-use super::{Fault, mark, signed, unsigned};
+use super::{Change, Fault, Transaction, touch, visible};
 use crate::content::{Kind, media_type};
 use crate::json;
 use crate::offset;
 use crate::problem::Problem;
-use crate::subscriptions;
+use crate::storage::{Meta, Producer, Tables};
 
 /// Longest piece of data in one row: what is read is never much more than what is sent.
 const CHUNK_BYTES_MAX: usize = 256 * 1024;
@@ -37,10 +33,10 @@ pub struct Appended {
     pub producer: Option<(u64, u64)>,
 }
 
-pub fn append(turn: &mut Turn<'_>, asked: Append) -> Result<Appended, Fault> {
-    let meta = Meta::visible(turn.db, turn.shared, &asked.path)?;
+pub fn append(turn: &mut Transaction<'_>, asked: Append) -> Result<Appended, Fault> {
+    let mut meta = visible(turn.tables, turn.shared, &asked.path)?;
     let known = match &asked.producer {
-        Some(producer) => known_producer(turn.db, meta.id, &producer.id)?,
+        Some(producer) => turn.tables.producer(meta.id, &producer.id)?,
         None => None,
     };
     if meta.closed {
@@ -52,7 +48,7 @@ pub fn append(turn: &mut Turn<'_>, asked: Append) -> Result<Appended, Fault> {
     if let Some(producer) = &asked.producer {
         let standing = standing(known, producer)?;
         if let Standing::Duplicate { seq } = standing {
-            meta.touch(turn.shared);
+            touch(&meta, turn.shared);
             return Ok(Appended {
                 tail: meta.tail,
                 closed: false,
@@ -73,36 +69,19 @@ pub fn append(turn: &mut Turn<'_>, asked: Append) -> Result<Appended, Fault> {
         None => Vec::new(),
     };
 
-    let tail = write_chunks(turn.db, &meta, &data)?;
+    let before = meta.tail;
+    write_chunks(turn.tables, &mut meta, &data)?;
     if let Some(producer) = &asked.producer {
-        turn.db
-            .prepare_cached(
-                "INSERT OR REPLACE INTO producers (stream, id, epoch, seq) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute((meta.id, &producer.id, signed(producer.epoch), signed(producer.seq)))?;
+        turn.tables.set_producer(meta.id, producer)?;
     }
-    let closer = asked.producer.as_ref().filter(|_| asked.close);
-    turn.db
-        .prepare_cached(
-            "UPDATE streams SET tail = ?2, closed = ?3, due = coalesce(?4, due), seq = coalesce(?5, seq),
-                closer_id = ?6, closer_epoch = ?7, closer_seq = ?8 WHERE id = ?1",
-        )?
-        .execute((
-            meta.id,
-            signed(tail),
-            asked.close,
-            meta.lifetime.due(turn.now).map(signed),
-            asked.seq.as_ref().map(|seq| seq.as_bytes()),
-            closer.map(|producer| &producer.id),
-            closer.map(|producer| signed(producer.epoch)),
-            closer.map(|producer| signed(producer.seq)),
-        ))?;
-    turn.changed.push(meta.id);
-    if tail > meta.tail {
-        subscriptions::rules::appended(turn, &meta.path, meta.tail, tail)?;
-    }
+    meta.closed = asked.close;
+    meta.due = meta.lifetime.due(turn.now).or(meta.due);
+    meta.seq = asked.seq.map(String::into_bytes).or(meta.seq);
+    meta.closer = asked.producer.clone().filter(|_| asked.close);
+    turn.tables.set_stream(&meta)?;
+    turn.changes.push(Change::of(&meta, before));
     Ok(Appended {
-        tail,
+        tail: meta.tail,
         closed: asked.close,
         duplicate: false,
         producer: asked.producer.map(|producer| (producer.epoch, producer.seq)),
@@ -181,28 +160,19 @@ fn stale_epoch(current: u64) -> Problem {
         .header("producer-epoch", current)
 }
 
-fn known_producer(db: &Connection, stream: i64, id: &str) -> Result<Option<(u64, u64)>, rusqlite::Error> {
-    db.prepare_cached("SELECT epoch, seq FROM producers WHERE stream = ?1 AND id = ?2")?
-        .query_row((stream, id), |row| Ok((unsigned(row.get(0)?), unsigned(row.get(1)?))))
-        .optional()
-}
-
-/// Writes the bytes of one append behind the tail, and tells the new tail.
-pub fn write_chunks(db: &Connection, meta: &Meta, data: &[u8]) -> Result<u64, Fault> {
+/// Writes the bytes of one append behind the tail, and moves the tail; the row itself is for the caller to write.
+pub fn write_chunks(tables: &mut dyn Tables, meta: &mut Meta, data: &[u8]) -> Result<(), Fault> {
     if offset::LIMIT - meta.tail < data.len() as u64 {
         return Err(Problem::new(413, "STREAM_FULL", "the stream has no offsets left").into());
     }
-    let mut statement =
-        db.prepare_cached("INSERT INTO chunks (stream, end, last, data, sum) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    let mut end = meta.tail;
     let mut rest = data;
     while !rest.is_empty() {
         let (chunk, behind) = rest.split_at(chunk_length(meta.kind(), rest));
-        end += chunk.len() as u64;
-        statement.execute((meta.id, signed(end), behind.is_empty(), chunk, mark::sum(chunk)))?;
+        meta.tail += chunk.len() as u64;
+        tables.add_chunk(meta.id, meta.tail, behind.is_empty(), chunk)?;
         rest = behind;
     }
-    Ok(end)
+    Ok(())
 }
 
 /// Messages are never taken apart: a row of a JSON stream ends where a message does.

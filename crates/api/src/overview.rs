@@ -1,0 +1,243 @@
+//! What a fleet does now, on one page: what is read of the World for whoever watches.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::types::Nothing;
+use super::types::overview::{
+    BoardColumn, Column, Continues, ForYou, HeldTasks, LandingUnderWay, Overview, TaskCounts, TestsUnderWay,
+};
+use super::{Call, Problem, time, view};
+use crate::story_feed::StoryFeed;
+use kernel::World;
+use kernel::waiting::{Facts, Kind, Waiting};
+use kernel::world::Task;
+use machines::task::Status;
+use machines::{Millis, Wire};
+
+/// What is known beside the World.
+#[derive(Default)]
+pub struct Beside {
+    pub facts: Facts,
+    pub running: bool,
+    pub tests: Vec<fleet::RunningTests>,
+    /// Of the process that owns the project.
+    pub story: Option<Arc<StoryFeed>>,
+}
+
+pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Overview, Problem> {
+    let status = call.access.control.map(|control| control.status());
+    let beside = Beside {
+        facts: call.access.host.facts(),
+        running: status.as_ref().is_some_and(|status| status.running),
+        tests: status.map(|status| status.tests).unwrap_or_default(),
+        story: call.access.control.and_then(|control| control.story()),
+    };
+    Ok(of(&call.world(), &beside, call.request.at))
+}
+
+pub fn of(world: &World, beside: &Beside, now: Millis) -> Overview {
+    let list = kernel::waiting::waiting(world, &beside.facts, now);
+    let people = OnPeople { list: list.into_iter().filter(Waiting::needs_someone).collect() };
+    let story = beside.story.as_ref();
+    let cost = view::spend(world, &world.spend);
+    Overview {
+        at: time(now),
+        running: beside.running,
+        workers: world.workers.values().map(|worker| view::worker(world, worker, now)).collect(),
+        columns: columns(world, &people),
+        main_tests: world.main.under_way.as_ref().map(|effect| {
+            let tests = beside.tests.iter().find(|tests| tests.effect == effect.as_str());
+            TestsUnderWay {
+                command: tests.map(|tests| tests.command.clone()),
+                since: tests.map(|tests| time(tests.since)),
+            }
+        }),
+        landing: world.landing.as_ref().map(|landing| {
+            let tests = beside.tests.iter().find(|tests| tests.effect == landing.effect.as_str());
+            LandingUnderWay {
+                task: landing.task.to_string(),
+                since: time(landing.since),
+                moves: landing.written.is_some(),
+                command: tests.map(|tests| tests.command.clone()),
+            }
+        }),
+        counts: counts(world, &people),
+        cost_before: story.map_or_else(|| cost.clone(), |story| view::spend(world, story.before())),
+        cost,
+        landed: story.map_or(0, |story| story.landed()),
+        survived: story.map(|story| story.survived()).unwrap_or_default(),
+        main_is_red: world.main_is_known() && !world.main_is_green(),
+        held: held(world, &people),
+        continues: continues(world, &people),
+        for_you: for_you(world, people),
+    }
+}
+
+fn columns(world: &World, people: &OnPeople) -> Vec<BoardColumn> {
+    let mut columns: Vec<BoardColumn> =
+        Column::ALL.iter().map(|column| BoardColumn { column: *column, tasks: Vec::new() }).collect();
+    for task in world.tasks.values() {
+        columns[people.column_of(world, task).ordinal()].tasks.push(task.id.to_string());
+    }
+    columns
+}
+
+fn counts(world: &World, people: &OnPeople) -> TaskCounts {
+    let count = |meant: &dyn Fn(&Task) -> bool| world.tasks.values().filter(|task| meant(task)).count();
+    let is_left = |task: &Task| !task.is_final() && !task.is_waiting_proposal();
+    let (done, canceled) = (Status::Done, Status::Canceled);
+    let proposed = proposed(world).len();
+    TaskCounts {
+        tasks: world.tasks.len(),
+        done: count(&|task| task.status() == done),
+        wanted: world.tasks.len() - count(&|task| task.status() == canceled) - proposed,
+        left: count(&is_left),
+        need_person: count(&|task| is_left(task) && people.is_asked_about(task)),
+        proposed,
+        specs: world.specs.len(),
+    }
+}
+
+/// The tasks that the next run goes on with, without a person.
+fn continues(world: &World, people: &OnPeople) -> Continues {
+    // The next one would end where this one did; what to do about it is said for the person.
+    if world.main_is_known() && !world.main_is_green() {
+        return Continues::default();
+    }
+    let count = |statuses: &[Status]| {
+        let goes_on =
+            |task: &&Arc<Task>| statuses.contains(&task.status()) && people.holds_up(world, task).is_none();
+        world.tasks.values().filter(goes_on).count()
+    };
+    Continues {
+        in_work: count(&[Status::InProgress]),
+        not_begun: count(&[Status::Inbox, Status::Assigned]),
+        to_land: world.queue.len(),
+    }
+}
+
+/// The tasks that wait for what a person must do elsewhere, by what that is.
+fn held(world: &World, people: &OnPeople) -> Vec<HeldTasks> {
+    let open = |task: &Task| {
+        matches!(task.status(), Status::Inbox | Status::Assigned | Status::InProgress)
+            && !task.is_waiting_proposal()
+    };
+    let mut by_cause: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    // What is about the task itself is among the things to do.
+    for task in world.tasks.values().filter(|task| open(task) && !people.is_asked_by_name(task)) {
+        if let Some(waits) = people.holds_up(world, task) {
+            by_cause.entry(waits).or_default().push(task.id.to_string());
+        }
+    }
+    let group = |(waits, mut tasks): (String, Vec<String>)| {
+        tasks.sort_by(|one, other| kernel::natural(one, other));
+        HeldTasks { tasks, waits }
+    };
+    by_cause.into_iter().map(group).collect()
+}
+
+/// All that waits for a person, in the order of the list: what holds up most comes first.
+fn for_you(world: &World, people: OnPeople) -> Vec<ForYou> {
+    let mut proposals = proposals(world);
+    let line = |item: Waiting| {
+        let (command, what) = match item.kind {
+            Kind::Proposal => proposals.take()?,
+            _ => (fleet::command_line::command(item.options.first()?), item.text.clone()),
+        };
+        Some(ForYou { command, what, waiting: item.into() })
+    };
+    people.list.into_iter().filter_map(line).collect()
+}
+
+/// The tasks that agents proposed and nobody has decided on.
+fn proposed(world: &World) -> Vec<&Task> {
+    let waits = |task: &&Task| task.is_waiting_proposal() && !task.is_final();
+    let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(waits).collect();
+    tasks.sort_by_key(|task| task.order);
+    tasks
+}
+
+/// However many there are, they are one line: a command, and what it is about.
+fn proposals(world: &World) -> Option<(String, String)> {
+    let tasks = proposed(world);
+    let (first, proposed) = tasks.first().and_then(|task| Some((task, task.origin.proposed.as_ref()?)))?;
+    Some(match tasks.len() {
+        1 => (
+            format!("adj task accept {}", first.id),
+            format!("{} is {}: {}", first.id, kernel::why::proposed_by(proposed), first.title),
+        ),
+        count => (
+            "adj task accept TASK".to_owned(),
+            format!("{count} proposed tasks wait: {} and others; adj board shows them", first.id),
+        ),
+    })
+}
+
+/// What waits for people, and which tasks it holds up.
+struct OnPeople {
+    list: Vec<Waiting>,
+}
+
+impl OnPeople {
+    /// What keeps a task from going on with the next run, as it follows `waits` in a sentence; `None`: it goes on without
+    /// anybody.
+    fn holds_up(&self, world: &World, task: &Task) -> Option<String> {
+        let own = |item: &&Waiting| item.about.task.as_ref() == Some(&task.id);
+        let holds = |item: &&Waiting| item.blocks.contains(&task.id);
+        let item = self.list.iter().find(own).or_else(|| self.list.iter().find(holds))?;
+        let other = item.about.task.as_ref().filter(|id| **id != task.id).and_then(|id| world.task(id));
+        Some(match (other, item.kind) {
+            (Some(other), _) => {
+                let within = if other.status() == Status::Review { "in " } else { "" };
+                format!(" for {}, which is {within}{}", other.id, other.status())
+            }
+            // The sentence names the task already.
+            (None, Kind::DeadDependency) => {
+                let on = item.about.dependency.as_ref().map(|on| {
+                    world.task(on).map_or_else(
+                        || format!("{on}, which does not exist"),
+                        |on| format!("{}, which was canceled", on.id),
+                    )
+                });
+                format!(" for {}", on.unwrap_or_default())
+            }
+            (None, _) => format!(": {}", item.text.trim_start_matches(&format!("{} ", task.id))),
+        })
+    }
+
+    /// Whether something about this very task waits.
+    fn is_asked_by_name(&self, task: &Task) -> bool {
+        self.list.iter().any(|item| item.about.task.as_ref() == Some(&task.id))
+    }
+
+    /// Whether the task itself waits, and not one that it depends on.
+    fn is_asked_about(&self, task: &Task) -> bool {
+        self.list.iter().any(|item| match &item.about.task {
+            Some(about) => *about == task.id,
+            None => item.blocks.contains(&task.id),
+        })
+    }
+
+    /// The column that a task is in. What is to be reviewed has one of its own, whoever reviews it.
+    fn column_of(&self, world: &World, task: &Task) -> Column {
+        let lands = || {
+            let landing = world.landing.as_ref().is_some_and(|landing| landing.task == task.id);
+            landing || task.landing.queued.is_some()
+        };
+        let is_yours = || {
+            let own = |item: &Waiting| item.about.task.as_ref() == Some(&task.id);
+            self.list.iter().any(|item| own(item) && item.kind != Kind::Review)
+        };
+        match task.status() {
+            Status::Done | Status::Canceled => Column::Done,
+            Status::Review if lands() => Column::Land,
+            _ if is_yours() => Column::You,
+            Status::Inbox | Status::Assigned => Column::Wait,
+            Status::InProgress => Column::Work,
+            Status::Review => Column::Review,
+            // One question about the money of all is answered for each task that has come to wait for it.
+            Status::NeedsApproval | Status::Blocked => Column::You,
+        }
+    }
+}
