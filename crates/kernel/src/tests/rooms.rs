@@ -1,7 +1,6 @@
 //! Channels and the architect, driven through the kernel: what each row asks for is in the commit.
 
 use super::table::*;
-use crate::Commit;
 use crate::command::*;
 use crate::effect::{StepMessage, StepStart};
 use crate::words::StepEnding;
