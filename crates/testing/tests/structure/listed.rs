@@ -9,7 +9,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
     (
         "api/src",
         "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
-        &[("host.rs", "channels.rs", "known"), ("scope.rs", "channels.rs", "is_part_of")],
+        &[("scope.rs", "channels.rs", "is_part_of")],
     ),
     (
         "server/src",
@@ -24,6 +24,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "kernel/src",
         "the machine moves are carried out by rules, and rules move machines; World, commands and events name each other",
         &[
+            ("commit.rs", "rules/", "Rule"),
             ("draft.rs", "rules/", "Rule"),
             ("rooms.rs", "world.rs", "Spend"),
             ("rules/", "why/", "fleet_blocker_but_money"),
