@@ -9,7 +9,7 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
     (
         "api/src",
         "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
-        &[("host.rs", "channels.rs", "known"), ("scope.rs", "channels.rs", "is_part_of")],
+        &[("scope.rs", "channels.rs", "is_part_of")],
     ),
     (
         "server/src",
