@@ -5,7 +5,6 @@
 use crate::checks::{channel_of, plan_source};
 use crate::choice::Choice;
 use crate::command::*;
-use crate::commit::Commit;
 use crate::effect::{Effect, Timer};
 use crate::event::*;
 use crate::hash::fnv;
@@ -20,6 +19,18 @@ use machines::suspended::{Suspendable, Suspends, Wrapped};
 use machines::task::{Payload, Status};
 use machines::{Machine, architect, run, task, turn, worker};
 use smol_str::{SmolStr, format_smolstr};
+
+/// A decided command: everything that it changes, at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Commit {
+    pub events: Vec<Event>,
+    pub answer: Result<Reply, Refusal>,
+    /// The rules that were used and the rows that were taken, for whoever counts them.
+    pub rules: Vec<Rule>,
+    pub rows: Vec<(&'static str, usize)>,
+    /// The World after it.
+    pub world: World,
+}
 
 /// What a rule gives: nothing, or a refusal of the whole command.
 pub(crate) type Ruled = Result<(), Refusal>;

@@ -2,9 +2,8 @@
 
 use crate::World;
 use crate::command::*;
-use crate::commit::Commit;
 use crate::dispatch::dispatch;
-use crate::draft::Draft;
+use crate::draft::{Commit, Draft};
 use crate::event::*;
 use crate::hash::fnv;
 use crate::rules;

@@ -16,7 +16,6 @@ pub mod budget;
 mod checks;
 pub mod choice;
 pub mod command;
-mod commit;
 pub mod config;
 pub mod decisions;
 mod dispatch;
@@ -45,8 +44,8 @@ pub mod words;
 pub mod world;
 
 pub use command::{Actor, Answer, Ask, Command, Happened, Outcome, Refusal, Reply};
-pub use commit::Commit;
 pub use config::Config;
+pub use draft::Commit;
 pub use effect::{Effect, Timer};
 pub use event::Event;
 pub use handle::{handle, scope};

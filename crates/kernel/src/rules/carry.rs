@@ -262,7 +262,6 @@ pub(crate) fn carry_out_turn(
             turn::Effect::Rest => d.emit(MemberRests { channel, agent }),
             turn::Effect::StopSilenceTimer => d.clear_timer(&Timer::Silence { channel }),
             turn::Effect::StopReply => rooms::stop_reply(d, &channel, &agent),
-            turn::Effect::ContinueReply => rooms::go_on(d, &channel, &agent)?,
         }
     }
     Ok(())

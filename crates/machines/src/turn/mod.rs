@@ -35,9 +35,9 @@ const TABLE: &[Row<Turn>] = &[
     row(Active,  RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                                        Idle,    HUMAN_OR_SYSTEM),
     row(Active,  Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, AnnounceLoss, GrantNext, AnnounceNobody], Offline, OWN_OR_SYSTEM),
     row(Active,  Interrupt,          &[InterruptMode], &[StopSilenceTimer, StopReply, PauseTurn, SetWaitTimeout],                Waiting, HUMAN_OR_SYSTEM),
-    row(Waiting, WaitResolved,       &[],              &[ResumeTurn, ContinueReply],                                             Active,  OWN_OR_PEOPLE),
+    row(Waiting, WaitResolved,       &[],              &[ResumeTurn],                                                            Active,  OWN_OR_PEOPLE),
     row(Waiting, WaitTimeout,        &[],              &[EndTurn, AnnounceForfeit, GrantNext],                                   Queued,  SYSTEM),
-    row(Waiting, HumanOverride,      &[ToActive],      &[ResumeTurn, ContinueReply],                                             Active,  HUMAN),
+    row(Waiting, HumanOverride,      &[ToActive],      &[ResumeTurn],                                                            Active,  HUMAN),
     row(Waiting, HumanOverride,      &[ToQueued],      &[EndTurn, GrantNext],                                                    Queued,  HUMAN),
     row(Waiting, RemovedFromChannel, &[],              &[EndTurn, LeaveQueue, GrantNext],                                        Idle,    HUMAN_OR_SYSTEM),
     row(Waiting, Disconnects,        &[],              &[EndTurn, LeaveQueue, LogLoss, GrantNext, AnnounceNobody],               Offline, OWN_OR_SYSTEM),
@@ -116,8 +116,6 @@ crate::wire_enum! {
         StopSilenceTimer = "stopSilenceTimer",
         /// What the agent is saying is ended.
         StopReply = "stopReply",
-        /// The same turn goes on with another reply.
-        ContinueReply = "continueReply",
     }
 }
 
@@ -297,7 +295,6 @@ pub enum Effect {
     Rest,
     StopSilenceTimer,
     StopReply,
-    ContinueReply,
 }
 
 crate::wire_enum! {
@@ -481,7 +478,6 @@ impl Machine for Turn {
             Rest => effects.push(Effect::Rest),
             StopSilenceTimer => effects.push(Effect::StopSilenceTimer),
             StopReply => effects.push(Effect::StopReply),
-            ContinueReply => effects.push(Effect::ContinueReply),
         }
     }
 

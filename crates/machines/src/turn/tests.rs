@@ -120,7 +120,7 @@ fn a_wait_keeps_the_turn_and_the_time_that_it_had_left() {
         "granted 0 for 60 -> ACTIVE [setCurrent, startTimer 60000, notifyAgent]
          wait 20 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 320000]
          TURN_COMPLETE among-others -> refused NOT_ALLOWED, allowed [removed_from_channel, wait_resolved, wait_timeout, human_override, disconnects]
-         resolved 100 -> ACTIVE [stopTimers, startTimer 140000, continueReply]
+         resolved 100 -> ACTIVE [stopTimers, startTimer 140000]
          wait 130 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 430000]
          wait_timeout -> QUEUED [stopTimers, freeTurn, announce ⏱️ [Agent] waited too long and lost its turn, grantNext]",
     );
@@ -133,7 +133,7 @@ fn a_person_gives_the_turn_back_or_takes_it_away() {
          override 5 to QUEUED -> refused NOT_ALLOWED, allowed [removed_from_channel, TURN_COMPLETE, timeout, wait_requested, interrupt, disconnects]
          wait 10 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 310000]
          override 20 to IDLE -> refused INVALID_FIELD; to: an override leads to ACTIVE or QUEUED, allowed [removed_from_channel, wait_resolved, wait_timeout, human_override, disconnects]
-         override 20 to ACTIVE -> ACTIVE [stopTimers, startTimer 70000, continueReply]
+         override 20 to ACTIVE -> ACTIVE [stopTimers, startTimer 70000]
          wait 30 for 300 -> WAITING [stopSilenceTimer, stopTimers, startTimer 330000]
          override 40 to QUEUED -> QUEUED [stopTimers, freeTurn, grantNext]",
     );
@@ -147,7 +147,7 @@ fn only_the_mode_interrupt_pauses_a_turn() {
          interrupt 10 for 300 in inject -> refused NOT_ALLOWED, allowed [removed_from_channel, TURN_COMPLETE, timeout, wait_requested, interrupt, disconnects]
          interrupt 10 for 300 in parallel -> refused NOT_ALLOWED, allowed [removed_from_channel, TURN_COMPLETE, timeout, wait_requested, interrupt, disconnects]
          interrupt 10 for 300 in interrupt -> WAITING [stopSilenceTimer, stopReply, stopTimers, startTimer 310000]
-         resolved 20 -> ACTIVE [stopTimers, startTimer 70000, continueReply]",
+         resolved 20 -> ACTIVE [stopTimers, startTimer 70000]",
     );
 }
 
