@@ -130,7 +130,10 @@ mod tests {
         let value = serde_json::json!({
             "id": RequestId::new("r1").unwrap(), "kind": kind, "task": null, "run": null,
             "by": "agent:coder", "asked_at": 0, "text": text, "answer": null, "told": false,
-            "notes": ["the dependencies go round: a → b → a", "human:ann: leave B out"],
+            "notes": [
+                { "kind": "plain", "text": "the dependencies go round: a → b → a" },
+                { "kind": "plain", "text": "human:ann: leave B out" },
+            ],
         });
         serde_json::from_value(value).unwrap()
     }

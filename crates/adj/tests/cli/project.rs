@@ -137,7 +137,11 @@ fn what_a_rule_refuses_bad_input_and_what_is_not_there_end_differently() {
     here.fails(&["task", "comment", "c-9", "x"], 4, "there is no task or worker `c-9`");
     here.fails(&["spawn", "W", "--agent", "nobody"], 4, "the configuration has: coder");
     here.fails(&["approve", "q1"], 4, "there is no question, task or worker `q1`");
-    here.fails(&["cost", "--by", "moon"], 2, "task, step, agent, day, worker or run");
+    here.fails(
+        &["cost", "--by", "moon"],
+        2,
+        "`--by` cannot be `moon`: use one of `task`, `step`, `agent`, `day`, `worker`, `run`",
+    );
     here.fails(&["why", "c-9"], 4, "there is no task or worker `c-9`");
     here.fails(&["ps", "--server", "ftp://x"], 5, "cannot reach `ftp://x`");
     let problem = here.adj(&["task", "move", "c-1", "DONE", "--json"]);

@@ -400,7 +400,7 @@ fn an_outage_that_goes_on_is_told_once_and_tried_by_one_run() {
     assert!(why.contains("529") && why.contains("is unavailable"), "{why}");
     running.wait_for("t-1 landed");
     let lines = running.stop();
-    assert_eq!(lines.matches("is unavailable").count(), 1, "{lines}");
+    assert_eq!(lines.matches("the model API is unavailable").count(), 1, "{lines}");
     assert_eq!(lines.matches("is available again").count(), 1, "{lines}");
     repository.check(&["t-1"], "sh tests.sh");
 }

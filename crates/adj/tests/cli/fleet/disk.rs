@@ -238,7 +238,7 @@ do = [
         "{}",
         cleaned.stdout
     );
-    assert!(cleaned.stderr.contains("`adj run` saves what the trees hold"), "{}", cleaned.stderr);
+    assert!(cleaned.stderr.contains("`adj run` saves the trees and removes them"), "{}", cleaned.stderr);
     assert!(tree.exists());
     repository.begin("run --until-idle").ended();
     assert!(!tree.exists());

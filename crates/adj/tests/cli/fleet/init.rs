@@ -307,7 +307,11 @@ fn init_writes_where_the_toolchain_of_this_machine_is() {
         2,
         "tests and agents: {settings}"
     );
-    assert!(init.stdout.contains("npm without a lock file (package.json) is here, too"), "{}", init.stdout);
+    assert!(
+        init.stdout.contains("npm without a lock file (package.json) is used here too"),
+        "{}",
+        init.stdout
+    );
 
     let bin = Repository::empty("init-no-uv");
     let git = std::env::split_paths(&std::env::var_os("PATH").expect("there is a path"))

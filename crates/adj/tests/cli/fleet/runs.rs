@@ -89,7 +89,7 @@ fn an_agent_is_started_on_a_task_with_a_worker_of_its_own_whether_a_fleet_runs_o
     repository.set(&[("[test]", other), ("workers = 2", "workers = 1")]);
     let started = repository.adj("start other t-1");
     assert_eq!((started.code, started.stdout.as_str()), (0, "t-1.1  starting  A\n"), "{}", started.stderr);
-    assert!(started.stderr.contains("`adj run` begins it"), "{}", started.stderr);
+    assert!(started.stderr.contains("`adj run` starts it"), "{}", started.stderr);
     let refused = repository.refused("start player t-1");
     assert!(refused.contains("is under way on `t-1`") && refused.contains("adj abort t-1.1"), "{refused}");
     let fleet = repository.start("run");
