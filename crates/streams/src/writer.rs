@@ -134,7 +134,7 @@ impl Writer {
         let mut jobs = Some(work.jobs);
         let (mut answers, mut changes, mut deliveries) = (Vec::new(), Vec::new(), Vec::new());
         store.transact(&mut |tables| {
-            let stored = Transaction { tables, now: now(), shared: &**shared, changes: Vec::new() };
+            let stored = Transaction { tables, now: now(), shared, changes: Vec::new() };
             let (keys, patterns) = (&*keys, &mut *patterns);
             let mut turn = Turn { stored, keys, patterns, deliveries: Vec::new(), heard: 0 };
             delete::prolong(&mut turn.stored, &touches)?;

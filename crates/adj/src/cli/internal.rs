@@ -40,7 +40,7 @@ pub enum Command {
     },
     #[cfg(debug_assertions)]
     #[command(flatten)]
-    Fixture(fixtures::Fixture),
+    StandIn(fixtures::StandIn),
 }
 
 pub fn run(command: Command, context: Context) -> Result<(), Failure> {
@@ -55,7 +55,7 @@ pub fn run(command: Command, context: Context) -> Result<(), Failure> {
             end(context, code)
         }
         #[cfg(debug_assertions)]
-        Command::Fixture(fixture) => fixtures::run(fixture, context),
+        Command::StandIn(fixture) => fixtures::run(fixture, context),
     }
 }
 

@@ -209,7 +209,7 @@ impl Fold<TicketSeen> for World {
         let openings = self.tickets.get(&e.id).map_or(0, |ticket| ticket.openings) + u32::from(e.opened);
         let ticket = Ticket {
             id: e.id.clone(),
-            status: e.status.clone(),
+            status: e.status,
             fingerprint: e.fingerprint,
             openings,
             task: e.task.clone(),

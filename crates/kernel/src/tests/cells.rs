@@ -132,6 +132,7 @@ fn unnoticed<M: Machine>(healthy: &BTreeMap<usize, Seen>, witnesses: &[fn()]) ->
     names
 }
 
+/// Slow: every script is played once for each action that each cell could have.
 #[test]
 fn leaving_out_or_replacing_any_action_of_any_row_changes_what_the_kernel_decides() {
     let witnesses = witnesses();

@@ -5,6 +5,9 @@ use crate::storage::memory::MemoryStore;
 use crate::store::StoreHandle;
 use crate::{Options, Streams};
 
+/// A method, a path, headers and a body.
+type Sent<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str);
+
 const JSON: (&str, &str) = ("content-type", "application/json");
 const TEXT: (&str, &str) = ("content-type", "text/plain");
 
@@ -17,7 +20,7 @@ fn in_memory(store: &MemoryStore) -> Streams {
 async fn answers(streams: &Streams) -> Vec<String> {
     let producer = [JSON, ("producer-id", "p"), ("producer-epoch", "0"), ("producer-seq", "0")];
     let wakes = r#"{"type":"pull-wake","pattern":"logs/*","wake_stream":"wakes"}"#;
-    let requests: &[(&str, &str, &[(&str, &str)], &str)] = &[
+    let requests: &[Sent<'_>] = &[
         ("PUT", "a", &[TEXT], "one"),
         ("PUT", "a", &[TEXT], "one"),
         ("PUT", "a", &[JSON], "one"),

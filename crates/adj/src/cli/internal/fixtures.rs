@@ -10,7 +10,7 @@ use agents::{claude, codex};
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub enum Fixture {
+pub enum StandIn {
     /// Serve what the public conformance suite of MCP asks for, at a free port
     McpFixture,
     /// Be Claude Code: say what a file of replies says, and make the calls that are allowed
@@ -31,7 +31,7 @@ pub enum Fixture {
     },
 }
 
-pub fn run(fixture: Fixture, context: Context) -> Result<(), Failure> {
+pub fn run(fixture: StandIn, context: Context) -> Result<(), Failure> {
     let folder = |variable: &str| {
         set_variable(variable)
             .map(PathBuf::from)
@@ -39,11 +39,11 @@ pub fn run(fixture: Fixture, context: Context) -> Result<(), Failure> {
     };
     let (input, output) = (io::stdin().lock(), &mut *context.out);
     let code = match fixture {
-        Fixture::McpFixture => return server::mcp::fixture::serve(output),
-        Fixture::Replay { replies, flags } => {
+        StandIn::McpFixture => return server::mcp::fixture::serve(output),
+        StandIn::Replay { replies, flags } => {
             claude::replay::replay(&replies, &flags, &folder("CLAUDE_CONFIG_DIR")?, input, output)
         }
-        Fixture::ReplayCodex { replies, flags } => {
+        StandIn::ReplayCodex { replies, flags } => {
             codex::replay::replay(&replies, &flags, &folder("CODEX_HOME")?, input, output)
         }
     };

@@ -35,6 +35,7 @@ impl Clock {
 }
 
 /// An hour back, an hour on, and a day at a time, each while a worker waits for its next try.
+/// Slow: three fleets, each of which waits for a real timer.
 #[test]
 fn a_clock_that_is_set_while_a_worker_waits_delays_nothing() {
     for (name, shifts) in

@@ -4,6 +4,7 @@ use crate::{adj, snapshot};
 const TICKETS: [&str; 9] = ["ta-1", "ta-2", "ta-3", "ta-4", "ta-5", "ta-6", "ta-7", "ta-8", "ta-9"];
 
 /// Nine tickets, four workers, and every mishap of the sample, checked with git and files alone.
+/// Slow: it runs the whole demo.
 #[test]
 fn the_demo_lands_every_ticket_and_survives_every_mishap() {
     let repository = Repository::empty("demo");
@@ -30,6 +31,7 @@ fn the_demo_lands_every_ticket_and_survives_every_mishap() {
 }
 
 /// Six stories with dependencies, one question that a person answers, one review that asks for changes, one outage.
+/// Slow: it runs the whole demo.
 #[test]
 fn the_demo_of_a_spec_lands_every_story_that_the_architect_made_of_it() {
     let repository = Repository::empty("demo-spec");

@@ -174,6 +174,7 @@ fn a_fleet_that_is_killed_together_with_its_git_puts_the_checkout_right_when_it_
 
 /// Two gits at a time bring objects from one repository into another. Neither leaves a lock; what they were to bring is
 /// there all the same, and no step is failed for it.
+/// Slow: a fleet is run once for each call of the system at which its git is killed.
 #[test]
 fn a_git_that_is_killed_while_it_brings_objects_begins_again() {
     live_all("killed-bringing", "", "KILL_BRINGING=1");

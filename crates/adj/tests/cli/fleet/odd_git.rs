@@ -17,6 +17,7 @@ do = [
 "#;
 
 /// Wherever the agent has put its git directory, its commits are in a ref before its tree goes.
+/// Slow: a fleet is run once for each place to which an agent can move its git directory.
 #[test]
 fn commits_are_saved_wherever_the_git_directory_was_put() {
     let ways = [
