@@ -36,14 +36,14 @@ pub fn list(
 ) -> Result<Page<TaskLine>, Problem> {
     let (after, limit) = (Cursor::number(query.after), Limit::number(query.limit));
     let statuses = query.status.map_or_else(|| Status::ALL.to_vec(), |statuses| statuses.0);
-    let assignee = query.assignee.as_deref();
     let world = call.world();
-    let is_for = |task: &&Task| {
-        looked_at();
-        assignee.is_none_or(|assignee| task.machine.assignee_ids.iter().any(|id| id == assignee))
-    };
     // One more than the page holds: whether there is another page.
-    let mut tasks: Vec<&Task> = world.tasks_in(&statuses, after).filter(is_for).take(limit + 1).collect();
+    let mut tasks: Vec<&Task> = match query.assignee.as_deref() {
+        Some(assignee) => {
+            world.tasks_of(assignee, &statuses, after).inspect(|_| looked_at()).take(limit + 1).collect()
+        }
+        None => world.tasks_in(&statuses, after).inspect(|_| looked_at()).take(limit + 1).collect(),
+    };
     let more = tasks.len() > limit;
     tasks.truncate(limit);
     let since = kernel::waiting::for_people_since(&world, &tasks);

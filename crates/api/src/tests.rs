@@ -400,6 +400,16 @@ fn a_page_of_tasks_looks_at_no_more_tasks_than_it_shows() {
     // Those of several statuses come in the order in which the tasks came.
     let (_, ids, _) = looked("/tasks?limit=3&status=CANCELED,INBOX");
     assert_eq!(ids, ["t-1", "t-2", "t-3"]);
+    // Nor does one of the tasks that somebody is assigned to.
+    for number in [7, 250, 470] {
+        let assigned = json!({"to": "ASSIGNED", "assigneeIds": ["coder"]});
+        access.post(&format!("/tasks/t-{number}/transitions"), assigned);
+    }
+    access.post("/tasks/t-250/transitions", json!({"to": "CANCELED"}));
+    let (of_assignee, ids, _) = looked("/tasks?limit=10&assignee=coder");
+    assert_eq!((of_assignee, ids), (3, ["t-7", "t-250", "t-470"].map(str::to_owned).to_vec()));
+    let (of_assignee, ids, _) = looked("/tasks?limit=10&assignee=coder&status=CANCELED");
+    assert_eq!((of_assignee, ids), (1, vec!["t-250".to_owned()]));
     // The last page says that it is the last.
     let (looked_at, ids, next) = looked("/tasks?limit=500");
     assert_eq!((looked_at, ids.len(), next), (500, 500, Value::Null));

@@ -52,16 +52,27 @@ impl World {
     /// Edits a task and keeps what is derived from it in step.
     fn edit_task(&mut self, id: &TaskId, edit: impl FnOnce(&mut Task)) -> Folded {
         let task = self.tasks.get(id).ok_or_else(|| no("task", id))?;
-        let (key, status) = (self.claim_key(task), task.status());
+        let (key, status, assignees) =
+            (self.claim_key(task), task.status(), task.machine.assignee_ids.clone());
         edit(Arc::make_mut(self.tasks.get_mut(id).ok_or_else(|| no("task", id))?));
         let task = &self.tasks[id];
-        let (new_key, new_status) = (self.claim_key(task), task.status());
+        let (new_key, new_status, order) = (self.claim_key(task), task.status(), task.order);
+        let new_assignees = task.machine.assignee_ids.clone();
         if key != new_key {
             key.map(|key| self.claimable.remove(&key));
             new_key.map(|key| self.claimable.insert(key));
         }
+        if status != new_status || assignees != new_assignees {
+            for assignee in assignees.iter() {
+                let column = self.by_assignee.get_mut(assignee).and_then(|columns| columns.get_mut(&status));
+                column.map(|column| column.remove(&order));
+            }
+            for assignee in new_assignees.iter() {
+                let columns = self.by_assignee.entry(assignee.clone()).or_default();
+                columns.entry(new_status).or_default().insert(order, id.clone());
+            }
+        }
         if status != new_status {
-            let order = task.order;
             self.by_status.entry(status).or_default().remove(&order);
             self.by_status.entry(new_status).or_default().insert(order, id.clone());
             // Whoever waits for one try waits for all of them.

@@ -547,6 +547,25 @@ impl Check<'_> {
                 format!("the tasks that are {status} are {there:?}, not {:?}", world.by_status.get(status))
             });
         }
+        let mut assigned: BTreeSet<(&str, Status, u64, &TaskId)> = BTreeSet::new();
+        for task in world.tasks.values() {
+            for assignee in task.machine.assignee_ids.iter() {
+                assigned.insert((assignee, task.status(), task.order, &task.id));
+            }
+        }
+        let kept: BTreeSet<_> = world
+            .by_assignee
+            .iter()
+            .flat_map(|(assignee, columns)| {
+                columns.iter().map(move |(status, column)| (assignee, *status, column))
+            })
+            .flat_map(|(assignee, status, column)| {
+                column.iter().map(move |(order, id)| (assignee.as_str(), status, *order, id))
+            })
+            .collect();
+        self.that(Invariant::IndexesAgree, assigned == kept, || {
+            format!("the tasks of assignees are {assigned:?}, not {kept:?}")
+        });
         let undecided = world.approvals.iter().filter(|(_, approval)| approval.decided.is_none());
         self.that(Invariant::IndexesAgree, undecided.map(|(id, _)| id).eq(world.undecided.iter()), || {
             format!("undecided is {:?}", world.undecided)

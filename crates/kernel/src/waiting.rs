@@ -229,7 +229,7 @@ pub fn waiting(world: &World, outside: &Facts, now: Millis) -> Vec<Waiting> {
             Look::Task(_) => {}
         }
     }
-    list.extend(world.tasks.values().flat_map(|task| of_task(world, task)));
+    list.extend(world.open_tasks().flat_map(|task| of_task(world, task)));
     // Without a moment it may be as old as any; that it is shown last among its equals hides nothing.
     let age = |waiting: &Waiting| waiting.since.unwrap_or(Millis::MAX);
     let task =
@@ -905,7 +905,7 @@ fn denied_budgets(kind: Kind, sight: &Sight) -> Vec<Waiting> {
     let world = sight.world;
     let day = crate::world::day_of(sight.now);
     let fleet = &world.config.fleet.agent;
-    let tasks = || world.tasks.values().filter(|task| !task.is_final() && task.work.lease.is_none());
+    let tasks = || world.open_tasks().filter(|task| task.work.lease.is_none());
     let wanted: BTreeSet<&AgentName> =
         tasks().map(|task| world.agent_needed(task).unwrap_or(fleet)).collect();
     let of_agent = |agent: &&AgentName| {
@@ -957,9 +957,11 @@ fn ticket_gone(kind: Kind, world: &World, task: &Task) -> Vec<Waiting> {
 
 /// The tasks that somebody would work on next, of those that are meant.
 fn to_be_worked_on(world: &World, meant: impl Fn(&Task) -> bool) -> Vec<TaskId> {
-    let open = |task: &Task| matches!(task.status(), Status::Inbox | Status::Assigned | Status::InProgress);
-    let tasks = world.tasks.values().filter(|task| open(task) && !task.is_waiting_proposal() && meant(task));
-    tasks.map(|task| task.id.clone()).collect()
+    let open = world.tasks_in(&[Status::Inbox, Status::Assigned, Status::InProgress], 0);
+    let tasks = open.filter(|task| !task.is_waiting_proposal() && meant(task));
+    let mut ids: Vec<TaskId> = tasks.map(|task| task.id.clone()).collect();
+    ids.sort();
+    ids
 }
 
 /// These tasks, and all that wait until they are done. One that has begun waits for no other.

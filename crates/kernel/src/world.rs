@@ -18,7 +18,7 @@ use machines::names::{
 };
 use machines::suspended::Suspendable;
 use machines::task::{ApprovalCause, Status, TicketStatus};
-use machines::{architect, run, task, worker};
+use machines::{Wire, architect, run, task, worker};
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::collections::BTreeSet;
@@ -114,7 +114,9 @@ pub struct World {
     /// Every timer's effect, by what it is for.
     pub timers: OrdMap<crate::Timer, EffectId>,
     /// Tasks by status, for caps, and in the order in which they came, for lists that are read in pages.
-    pub by_status: OrdMap<Status, OrdMap<u64, TaskId>>,
+    pub by_status: Columns,
+    /// The same of each assignee.
+    pub by_assignee: OrdMap<SmolStr, Columns>,
     /// The approvals that nobody has decided.
     pub undecided: OrdSet<ApprovalId>,
     /// The requests that nobody has answered.
@@ -126,6 +128,8 @@ pub struct World {
 pub type ClaimKey = (u8, u8, Millis, u64, TaskId);
 /// Priority, then arrival.
 pub type QueueKey = (u8, u64);
+/// Tasks by status, each column in the order in which they came.
+pub type Columns = OrdMap<Status, OrdMap<u64, TaskId>>;
 
 /// A task and all that hangs on it. None of the five parts has a default: a snapshot of a World without them is
 /// passed over, and never read as one in which nothing had happened.
@@ -1026,8 +1030,35 @@ impl World {
         statuses: &[Status],
         after: u64,
     ) -> impl Iterator<Item = &'w Task> + use<'w> {
+        self.in_order(&self.by_status, statuses, after)
+    }
+
+    /// The same, of the tasks that somebody is assigned to.
+    pub fn tasks_of<'w>(
+        &'w self,
+        assignee: &str,
+        statuses: &[Status],
+        after: u64,
+    ) -> impl Iterator<Item = &'w Task> + use<'w> {
+        let columns = self.by_assignee.get(assignee);
+        columns.map(|columns| self.in_order(columns, statuses, after)).into_iter().flatten()
+    }
+
+    /// The tasks that are neither done nor canceled, as they came.
+    pub fn open_tasks(&self) -> impl Iterator<Item = &Task> {
+        let open = |status: &Status| !status.is_final();
+        let statuses: Vec<Status> = Status::ALL.iter().copied().filter(open).collect();
+        self.tasks_in(&statuses, 0)
+    }
+
+    fn in_order<'w>(
+        &'w self,
+        columns: &'w Columns,
+        statuses: &[Status],
+        after: u64,
+    ) -> impl Iterator<Item = &'w Task> + use<'w> {
         let later = (Bound::Excluded(after), Bound::Unbounded);
-        let of = |status: &Status| Some(self.by_status.get(status)?.range(later).peekable());
+        let of = |status: &Status| Some(columns.get(status)?.range(later).peekable());
         let wanted: BTreeSet<Status> = statuses.iter().copied().collect();
         let mut columns: Vec<_> = wanted.iter().filter_map(of).collect();
         std::iter::from_fn(move || {

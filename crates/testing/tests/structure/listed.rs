@@ -24,7 +24,6 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
         "kernel/src",
         "the machine moves are carried out by rules, and rules move machines; World, commands and events name each other",
         &[
-            ("commit.rs", "rules/", "Rule"),
             ("draft.rs", "rules/", "Rule"),
             ("rooms.rs", "world.rs", "Spend"),
             ("rules/", "why/", "fleet_blocker_but_money"),
