@@ -32,6 +32,7 @@ long=(
   tests::crash::a_task_in kill_anywhere was_killed_anywhere     # a process is killed at each of many moments
   a_full_disk_at_any_write                                      # a write fails at each of many moments
   every_command_is_answered_alike                               # every command is run in six ways
+  leaving_out_or_replacing_any_action no_outcome_of_the_world  # the kernel's walks, which cargo test -p adjutant-kernel runs
   two_hundred who_is_slow_silent a_server_stops_within_a_second # many clients, or time limits of the server
 )
 quick=
