@@ -4,6 +4,8 @@
 //! pattern without `/` (except at its end) matches at any depth; with one, from the root. One that matches a directory includes
 //! its content. `./a` and `a//b`, which match nothing in git, are `/a` and `a/b` here. Not covered: a backslash inside
 //! `[…]`, and character classes such as `[[:alpha:]]`.
+//!
+//! A matcher of a crate (`ignore`, `globset`) reads braces and an unclosed `[` in another way, and would change what trees get.
 
 /// One pattern, ready to match.
 #[derive(Clone, Debug)]
