@@ -22,9 +22,10 @@ use server::proof::{self, Challenge, Proof};
 
 /// An owner that has not answered after this many seconds is said not to; `ADJ_TIMEOUT` changes it.
 const ANSWER_SECONDS: u64 = 30;
-/// After so long without an answer the owner is asked whether it is there at all, and may take so long to say so.
+/// After so long without an answer the owner is asked whether it is there at all, and may take so long to say so: on a
+/// machine full of agents even that takes seconds.
 const SILENCE: Duration = Duration::from_secs(2);
-const PING: Duration = Duration::from_secs(1);
+const PING: Duration = Duration::from_secs(8);
 /// An owner that has no place for another connection is asked again after this long.
 const FULL: Duration = Duration::from_millis(100);
 /// How often a question is asked again of owners that end while they are asked.
@@ -132,15 +133,22 @@ impl Client {
         let waits = form_urlencoded::parse(request.query.as_bytes()).any(|(name, _)| name == "wait");
         let limit = if waits { limit + api::WAIT_MAX } else { limit };
         let mut exchange = std::pin::pin!(self.exchange(dialled, request, &token));
+        let begun = tokio::time::Instant::now();
         let soon = SILENCE.min(limit);
         if let Ok(answered) = tokio::time::timeout(soon, &mut exchange).await {
             return answered.map(Some);
         }
-        // Some answers take their time; an owner that is at work says so at once when it is asked for that.
-        if !self.is_there(&token).await {
-            return Err(Trouble::Silent(soon));
+        // Some answers take their time; an owner that is at work says that it is there before it has them.
+        let there = tokio::select! {
+            biased;
+            answered = &mut exchange => return answered.map(Some),
+            there = self.is_there(&token) => there,
+        };
+        let waited = begun.elapsed();
+        if !there {
+            return Err(Trouble::Silent(waited));
         }
-        match tokio::time::timeout(limit - soon, exchange).await {
+        match tokio::time::timeout(limit.saturating_sub(waited), exchange).await {
             Ok(answered) => answered.map(Some),
             Err(_) => Err(Trouble::Silent(limit)),
         }
