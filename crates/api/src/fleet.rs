@@ -92,7 +92,7 @@ pub fn status(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Fleet, Prob
 }
 
 /// What is known of main's own tests; nothing where nobody wants to know.
-fn main_tests(world: &World) -> Option<MainTests> {
+pub fn main_tests(world: &World) -> Option<MainTests> {
     let guard = kernel::why::main_tests(world)?;
     let verdict = world.main_verdict();
     let state = match verdict.map(|verdict| verdict.red.is_some()) {

@@ -11,6 +11,7 @@ use super::types::host::{
     ConfigSchema, DiffQuery, Init, PromptLine, RestoreWish, Restored, RestoredTo, Saved, SavedDiff, TaskDiff,
     TestsQuery, Transcript, TranscriptQuery,
 };
+use super::types::screen::ChangedLines;
 use super::types::token::{Minted, TokenLine, TokenRole};
 use super::types::{Limit, Nothing, PAGE_MAX, Page, Paging, Room, json_bytes};
 use super::{Call, Problem, WAIT_MAX, board, channels, fleet, name, time, wrong};
@@ -118,6 +119,30 @@ pub trait Host: Send + Sync {
 
     /// What was looked at on this machine and in this repository, and how it stands.
     fn doctor(&self) -> Result<Vec<Finding>, Problem>;
+
+    /// The project's name: that of its folder.
+    fn project(&self) -> String {
+        String::new()
+    }
+
+    /// The folder of the project.
+    fn root(&self) -> PathBuf {
+        PathBuf::new()
+    }
+
+    /// How many lines the task's branch adds and removes; `None` where that cannot be known.
+    fn changed_lines(&self, task: &Task) -> Option<ChangedLines> {
+        let wish = DiffWish { numbers: true, ..DiffWish::default() };
+        let numbers = self.diff(task, &wish).ok()?.diff;
+        let mut lines = ChangedLines { added: 0, removed: 0 };
+        for line in numbers.lines() {
+            // A binary file has no lines, and dashes here.
+            let mut numbers = line.split('\t').map(|number| number.parse::<u32>().unwrap_or(0));
+            lines.added += numbers.next()?;
+            lines.removed += numbers.next()?;
+        }
+        Some(lines)
+    }
 
     /// The folder that holds the working trees.
     fn trees(&self) -> String {
@@ -286,7 +311,7 @@ pub(super) fn diff(call: &Call, id: TaskId, query: DiffQuery, _: Nothing) -> Res
         let message = format!("`maxBytes` is a number from {DIFF_BYTES_MIN} to {DIFF_BYTES_MAX}");
         return Err(wrong("maxBytes", message));
     }
-    let wish = DiffWish { stat, paths: path.into_iter().collect(), bytes_max };
+    let wish = DiffWish { stat, numbers: false, paths: path.into_iter().collect(), bytes_max };
     let Diff { base, tip, diff, cut, moved } = call.access.host.diff(task, &wish)?;
     let message = cut.map(|limit| {
         format!(

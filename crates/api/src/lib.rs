@@ -7,6 +7,7 @@
 #[cfg(test)]
 extern crate self as api;
 
+pub mod actions;
 pub mod activity;
 mod agents;
 pub mod architect;
@@ -36,9 +37,11 @@ pub mod requests;
 pub mod routes;
 mod runs;
 mod scope;
+pub mod screen;
 mod specs;
 pub mod story;
 pub mod story_feed;
+mod terms;
 #[cfg(test)]
 mod tests;
 pub mod tokens;

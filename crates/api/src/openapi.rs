@@ -48,7 +48,7 @@ fn document() -> Value {
         rename(&mut operation.parameters, &renamed);
         rename(&mut operation.body, &renamed);
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
-        methods[route.method.name().to_lowercase()] = operation.document(route, &problem);
+        methods[route.method.name().to_lowercase()] = operation.document(route);
     }
     let mut paths = Value::Object(paths);
     for_generators(&mut paths);
@@ -66,6 +66,7 @@ fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas,
+            "responses": refusals(&problem),
             "securitySchemes": {
                 "token": {
                     "type": "http",
@@ -125,6 +126,7 @@ struct Described {
     /// Whether there is anything that it must bring; without a body it is taken as `{}`.
     body_required: bool,
     answer: Value,
+    streamed: Option<Value>,
 }
 
 impl Described {
@@ -149,40 +151,33 @@ impl Described {
             body,
             body_required,
             answer: (route.answer)(answered).to_value(),
+            streamed: route.streamed.map(|streamed| streamed(answered).to_value()),
         }
     }
 
-    fn document(mut self, route: &Operation, problem: &Value) -> Value {
+    fn document(mut self, route: &Operation) -> Value {
         let Operation { method, path, about, status, .. } = route;
         let content = |schema: &Value, kind: &str| json!({kind: {"schema": schema}});
-        let refused = |about: &str| json!({"description": about, "content": content(problem, "application/problem+json")});
         let mut answer = content(&self.answer, "application/json");
         if let Some(stream) = route.stream {
-            answer[stream.content_type()] = json!({"schema": {"type": "string"}});
+            // What each event of the stream holds stands beside the text that the whole is.
+            answer[stream.content_type()] = match &self.streamed {
+                Some(event) => json!({"schema": {"type": "string"}, "x-event": event}),
+                None => json!({"schema": {"type": "string"}}),
+            };
         }
-        let mut responses = json!({
-            status.to_string(): {"description": "Done", "content": answer},
-            "400": refused("The request is not right"),
-            "401": refused("No token that the project knows"),
-            "403": refused("The role of the caller may not"),
-            "404": refused("There is no such thing"),
-            "409": refused("Not in this state"),
-            "413": refused("The body is too large"),
-            "422": refused("Something is missing or out of range"),
-            "429": refused("Too many requests"),
-            "500": refused("Something is wrong here"),
-            "502": refused("A program that was needed failed"),
-            "503": refused("Not now"),
-            "507": refused("The disk is full"),
-        });
-        if *method == Method::Get {
-            responses["304"] = json!({"description": "It is what `If-None-Match` says"});
-        } else {
+        let changes = *method != Method::Get;
+        let mut responses = json!({status.to_string(): {"description": "Done", "content": answer}});
+        for refusal in REFUSALS.iter().filter(|refusal| changes || !refusal.of_changes) {
+            responses[refusal.status.to_string()] =
+                json!({"$ref": format!("#/components/responses/{}", refusal.name)});
+        }
+        if changes {
             if let Some(parameters) = self.parameters.as_array_mut() {
                 parameters.push(idempotency_key());
             }
-            responses["408"] = refused("The body did not arrive in time");
-            responses["415"] = refused("The body is not JSON");
+        } else {
+            responses["304"] = json!({"description": "It is what `If-None-Match` says"});
         }
         let mut operation = json!({
             "operationId": operation_id(*method, path),
@@ -198,6 +193,44 @@ impl Described {
         }
         operation
     }
+}
+
+/// An answer that says no.
+struct Refused {
+    status: u16,
+    name: &'static str,
+    about: &'static str,
+    /// Only what changes something is refused so.
+    of_changes: bool,
+}
+
+const fn refused(status: u16, name: &'static str, about: &'static str, of_changes: bool) -> Refused {
+    Refused { status, name, about, of_changes }
+}
+
+const REFUSALS: &[Refused] = &[
+    refused(400, "Bad", "The request is not right", false),
+    refused(401, "Unknown", "No token that the project knows", false),
+    refused(403, "Forbidden", "The role of the caller may not", false),
+    refused(404, "Missing", "There is no such thing", false),
+    refused(408, "Late", "The body did not arrive in time", true),
+    refused(409, "Conflicts", "Not in this state", false),
+    refused(413, "Large", "The body is too large", false),
+    refused(415, "NotJson", "The body is not JSON", true),
+    refused(422, "Incomplete", "Something is missing or out of range", false),
+    refused(429, "Often", "Too many requests", false),
+    refused(500, "Broken", "Something is wrong here", false),
+    refused(502, "Failed", "A program that was needed failed", false),
+    refused(503, "NotNow", "Not now", false),
+    refused(507, "Full", "The disk is full", false),
+];
+
+fn refusals(problem: &Value) -> Value {
+    let response = |refused: &Refused| {
+        let content = json!({"application/problem+json": {"schema": problem}});
+        (refused.name.to_owned(), json!({"description": refused.about, "content": content}))
+    };
+    REFUSALS.iter().map(response).collect::<Map<String, Value>>().into()
 }
 
 fn idempotency_key() -> Value {

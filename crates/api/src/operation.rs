@@ -72,13 +72,15 @@ pub enum Stream {
     Events,
     /// The whole log, as it can be imported.
     Export,
+    /// The rows of live screens, as they change.
+    View,
 }
 
 impl Stream {
     /// The kind of content that is accepted.
     pub fn content_type(self) -> &'static str {
         match self {
-            Stream::Events => "text/event-stream",
+            Stream::Events | Stream::View => "text/event-stream",
             Stream::Export => EXPORT,
         }
     }
@@ -109,6 +111,8 @@ pub struct Operation {
     pub tools: Vec<Tool>,
     pub kept: Option<Kept>,
     pub stream: Option<Stream>,
+    /// What each event of its stream holds, where that is a type of ours.
+    pub streamed: Option<SchemaOf>,
     /// `wait` in its query holds the answer back until there is something to say.
     pub waits: bool,
     /// It takes much memory while its answer is made, so a server makes one of them at a time.
@@ -231,6 +235,7 @@ where
         tools: Vec::new(),
         kept: None,
         stream: None,
+        streamed: None,
         waits: false,
         heavy: false,
         only_asks: false,
@@ -263,6 +268,12 @@ impl Operation {
 
     pub(super) fn streams(self, stream: Stream) -> Operation {
         Operation { stream: Some(stream), ..self }
+    }
+
+    /// The same, where its events hold this.
+    pub(super) fn streams_rows<E: IntoAnswer>(self, stream: Stream) -> Operation {
+        let streamed: SchemaOf = |schemas| schemas.subschema_for::<E>();
+        Operation { stream: Some(stream), streamed: Some(streamed), ..self }
     }
 
     pub(super) fn waits(self) -> Operation {

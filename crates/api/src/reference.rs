@@ -43,6 +43,23 @@ answers in the command itself.
   `errors` of a 409 is never empty: its field is `state` if no member of the request is at fault.
 ";
 
+/// The document from which clients are generated, the web page's among them.
+#[test]
+fn reference_of_openapi_is_what_the_table_of_routes_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+    let mut document = serde_json::to_string_pretty(&*super::openapi::DOCUMENT).expect("it is JSON");
+    document.push('\n');
+    if std::env::var_os("ADJ_WRITE_DOCS").is_some() {
+        std::fs::write(path, &document).expect("the document can be written");
+    }
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        there == document,
+        "docs/openapi.json is not what the table says; ADJ_WRITE_DOCS=1 cargo test --workspace --lib reference writes it:\n{}",
+        diff::diff(&there, &document)
+    );
+}
+
 #[test]
 fn reference_is_what_the_table_of_routes_says() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api.md");
@@ -111,6 +128,10 @@ fn print(page: &mut String, route: &Operation, schemas: &mut Schemas) {
     }
     let answer = (route.answer)(&mut schemas.answers).to_value();
     let _ = writeln!(page, "- Answer: {status}, {}", kind(&answer));
+    if let Some(streamed) = route.streamed {
+        let event = streamed(&mut schemas.answers).to_value();
+        let _ = writeln!(page, "- Events of the stream: {}", kind(&event));
+    }
     let named = |name: &str, before: &str| format!("`{before}{name}`");
     let commands: Vec<String> = route.commands.iter().map(|name| named(name, "adj ")).collect();
     if !commands.is_empty() {

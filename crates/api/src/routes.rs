@@ -19,7 +19,7 @@ use super::types::tool as input;
 use super::types::{self, Nothing, Words};
 use super::{
     Call, Method, Problem, Request, Response, agents, architect, board, caller, channels, fleet, history,
-    host, overview, requests, runs, scope, specs, story_feed, tokens, waiting,
+    host, overview, requests, runs, scope, screen, specs, story_feed, terms, tokens, waiting,
 };
 
 use Audience::{Agent, Architect, Lead, Member, Person, Specialist};
@@ -306,6 +306,8 @@ fn table() -> Vec<Subject> {
                 .commands(&["cost"])
                 .tool(tool("cost", &[Person], "Sum up the cost",
                     "Sum up what was spent, in dollars and tokens.")),
+            route(Get,    "/view",                           People,        screen::show,               "Show all that a live screen shows; with `Accept: text/event-stream`, follow its changes").streams_rows::<types::screen::ViewChange>(Stream::View),
+            route(Get,    "/terms",                          People,        terms::show,                "Show the words, moves and keys of the screens"),
             route(Get,    "/overview",                       People,        overview::show,             "Show what the fleet does now on one page: workers, board, landing, what waits for a person")
                 .commands(&["run"]),
         ]),

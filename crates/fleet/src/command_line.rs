@@ -31,6 +31,7 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::CompleteAsIs { approval } => vec!["adj", "approve", approval.as_str(), "--complete"],
         Choice::DenyRequest { approval } => vec!["adj", "deny", approval.as_str(), "--note", TEXT],
         Choice::ShowRequest { approval } => vec!["adj", "approvals", approval.as_str()],
+        Choice::PauseRun { run } => vec!["adj", "pause", run.as_str()],
         Choice::ResumeRun { run } => vec!["adj", "resume", run.as_str()],
         Choice::AbortRun { run } => vec!["adj", "abort", run.as_str()],
         Choice::AnswerQuestion { request } => vec!["adj", "answer", request.as_str(), TEXT],

@@ -16,6 +16,8 @@ use documents::tickets;
 pub struct DiffWish {
     /// Only the changed files, with the number of changed lines.
     pub stat: bool,
+    /// A line for each changed file: the lines added, the lines removed, and its name, with tabs between them.
+    pub numbers: bool,
     /// Only these files and folders; none stands for all of them.
     pub paths: Vec<String>,
     pub bytes_max: usize,
@@ -23,7 +25,7 @@ pub struct DiffWish {
 
 impl Default for DiffWish {
     fn default() -> DiffWish {
-        DiffWish { stat: false, paths: Vec::new(), bytes_max: DIFF_BYTES_MAX }
+        DiffWish { stat: false, numbers: false, paths: Vec::new(), bytes_max: DIFF_BYTES_MAX }
     }
 }
 
@@ -39,6 +41,7 @@ pub struct Patch {
 const COMMITS_MAX: u32 = 100;
 /// A diff in a line for each file.
 const STAT: [&str; 1] = ["--stat=100"];
+const NUMBERS: [&str; 1] = ["--numstat"];
 /// The largest file that is searched for conflict markers.
 const MARKED_FILE_BYTES_MAX: u64 = 1 << 20;
 /// How much is searched for conflict markers in all.
@@ -241,7 +244,11 @@ impl Repository {
     }
 
     fn diff_from(&self, base: &Oid, tip: &Oid, wish: &DiffWish) -> Result<Patch, GitError> {
-        let options: &[&str] = if wish.stat { &STAT } else { &[] };
+        let options: &[&str] = match (wish.stat, wish.numbers) {
+            (_, true) => &NUMBERS,
+            (true, false) => &STAT,
+            (false, false) => &[],
+        };
         let asked = self
             .land("computing a diff")
             .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"])

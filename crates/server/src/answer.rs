@@ -24,7 +24,7 @@ use super::stream_requests::{ask_streams, is_of_a_wake, is_preflight, stream_pat
 use super::tokens::Caller;
 use super::{
     Connection, HttpServer, MountedProject, ProjectServices, Transport, events, export, mcp, pages, proof,
-    ready,
+    ready, screens,
 };
 use crate::response::{Body, Response};
 use api::operation::{Kept, Operation, Stream};
@@ -239,6 +239,12 @@ async fn asked(
                 .hint("start from `after=0`, or from the last record that you have read in this log"));
             }
             return Ok(project.services.events.follow(after, connection.stopping.clone()));
+        }
+        Some(Stream::View) => {
+            check()?;
+            let after = screens::after(&request.query, text(&parts.headers, "last-event-id")?)?;
+            let head = project.services.events.ready();
+            return Ok(project.screens.follow(after, head, connection.stopping.clone()));
         }
         Some(Stream::Export) => {
             check()?;

@@ -35,7 +35,7 @@ const HANDED_BYTES_MAX: usize = 32 << 10;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// The last that a reader is sent where the owner stops: it is to come back after a second.
-const COME_BACK: &[u8] = b"retry: 1000\n\n";
+pub(super) const COME_BACK: &[u8] = b"retry: 1000\n\n";
 
 /// What is known of the log's end.
 pub struct Events {
@@ -335,9 +335,9 @@ impl Reader {
 
 /// That the reader is live, and where the log ends.
 #[derive(Serialize)]
-struct Heartbeat {
-    seq: u64,
-    at: String,
+pub(super) struct Heartbeat {
+    pub seq: u64,
+    pub at: String,
 }
 
 /// From `after` in the query, or after the `Last-Event-ID` of a reader that comes back.
@@ -357,7 +357,7 @@ fn said(record: &Record) -> (u64, Bytes) {
     (record.seq, frame("record", Some(record.seq), &record_view(record)))
 }
 
-fn frame(kind: &str, number: Option<u64>, data: &impl Serialize) -> Bytes {
+pub(super) fn frame(kind: &str, number: Option<u64>, data: &impl Serialize) -> Bytes {
     let number = number.map(|number| format!("id: {number}\n")).unwrap_or_default();
     // There is nothing in it that JSON could not say, and JSON has no line ends of its own.
     let data = serde_json::to_string(data).unwrap_or_default();

@@ -20,6 +20,7 @@ mod export;
 mod feeds;
 mod host_names;
 pub mod log_file;
+mod machine_use;
 pub mod mcp;
 pub mod observe;
 pub mod outgoing;
@@ -31,6 +32,7 @@ mod ready;
 pub mod real_host;
 mod reply;
 mod response;
+mod screens;
 mod sending;
 pub mod service_manager;
 mod sessions;
@@ -119,6 +121,7 @@ pub struct MountedProject {
     services: ProjectServices,
     mcp: mcp::Service,
     board: ready::ReadyBoard,
+    screens: Arc<screens::Screens>,
     requests: Semaphore,
     /// Those that are large while they are made, one at a time.
     heavy: Semaphore,
@@ -138,7 +141,10 @@ impl MountedProject {
             mount: Arc::default(),
             stopping: Arc::default(),
         };
+        let (project, host, control) =
+            (services.project.clone(), services.host.clone(), services.control.clone());
         Arc::new(MountedProject {
+            screens: screens::Screens::new(project, host, control),
             stopping: mcp.stopping.clone(),
             mcp,
             services,

@@ -1,7 +1,7 @@
 //! The host, for real: git, the settings file, what agents printed, and this machine.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -140,6 +140,15 @@ fn salvage_of(entry: git::SavedEntry) -> Option<Salvage> {
 }
 
 impl Host for RealHost {
+    fn project(&self) -> String {
+        let folder = self.layout.root().file_name();
+        folder.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    fn root(&self) -> PathBuf {
+        self.layout.root().to_owned()
+    }
+
     fn trees(&self) -> String {
         let settings = self.settings().unwrap_or_default();
         self.layout.trees(&settings.fleet.trees).display().to_string()

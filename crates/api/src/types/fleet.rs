@@ -29,14 +29,14 @@ pub struct Fleet {
     pub main_tests: Option<MainTests>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunningTests {
     pub effect: String,
     pub command: String,
     pub since: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MainTests {
     pub state: MainState,
     pub detail: String,

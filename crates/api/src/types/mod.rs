@@ -17,6 +17,7 @@ pub mod overview;
 pub mod problem;
 pub mod request;
 pub mod run;
+pub mod screen;
 pub mod spec;
 pub mod task;
 pub mod token;

@@ -584,7 +584,7 @@ impl Task {
     }
 }
 
-const fn kind_of_move(to: Status) -> Kind {
+pub const fn kind_of_move(to: Status) -> Kind {
     match to {
         Inbox => ToInbox,
         Assigned => ToAssigned,

@@ -1,0 +1,483 @@
+//! What live screens show, as rows of one moment: read from the World for whoever watches. Nothing is decided here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::types::Nothing;
+use super::types::fleet::RunningTests;
+use super::types::screen::{
+    Action, Attention, Budget, Card, ChangedLines, ColumnNote, DependsOn, ForYouNow, Held, InQueue,
+    MachineUse, QueueRow, QueueStep, StatusColumn, Summary, View, ViewQuery, WaitingRow, WorkerRow,
+};
+use super::types::worker::Activity;
+use super::{Call, Problem, actions, fleet, time, usd, view};
+use kernel::choice::Choice;
+use kernel::waiting::{Facts, Waiting};
+use kernel::words::Condition;
+use kernel::world::{Dependency, Task, Worker, day_of};
+use kernel::{World, budget, why};
+use machines::names::{AgentName, TaskId, WorkerName};
+use machines::task::Status;
+use machines::worker::State;
+use machines::{Millis, Wire};
+
+const HOUR: Millis = 60 * 60 * 1000;
+/// A reason that at least so many tasks of a column share stands at its head.
+const SHARED_MIN: usize = 2;
+
+/// What is known beside the World.
+#[derive(Default)]
+pub struct Beside {
+    pub project: String,
+    pub facts: Facts,
+    pub running: bool,
+    pub tests: Vec<::fleet::RunningTests>,
+    pub machine: Option<MachineUse>,
+    /// The lines that branches change, by their tip.
+    pub lines: BTreeMap<String, ChangedLines>,
+    /// How long tests of a merge take, at the median.
+    pub landing_seconds: Option<u64>,
+}
+
+pub fn show(call: &Call, (): (), _: ViewQuery, _: Nothing) -> Result<View, Problem> {
+    let status = call.access.control.map(|control| control.status());
+    let beside = Beside {
+        project: call.access.host.project(),
+        facts: call.access.host.facts(),
+        running: status.as_ref().is_some_and(|status| status.running),
+        tests: status.map(|status| status.tests).unwrap_or_default(),
+        ..Beside::default()
+    };
+    let world = call.world();
+    let rows = Rows::new(&world, &beside, call.request.at);
+    Ok(View {
+        seq: world.seq,
+        at: time(call.request.at),
+        summary: rows.summary(),
+        columns: rows.columns(),
+        cards: world.tasks.values().map(|task| rows.card(task)).collect(),
+        workers: rows.workers(),
+        waiting: rows.waiting(),
+        queue: rows.queue(),
+    })
+}
+
+/// The rows of one moment. What many of them need is found once.
+pub struct Rows<'w> {
+    world: &'w World,
+    beside: &'w Beside,
+    now: Millis,
+    waiting: Vec<Waiting>,
+    /// The first of `waiting` that is about a task, by the task.
+    about: BTreeMap<TaskId, usize>,
+    about_worker: BTreeMap<WorkerName, usize>,
+    places: BTreeMap<TaskId, usize>,
+    /// Why no worker of an agent takes anything.
+    shared: BTreeMap<AgentName, Option<(Condition, String)>>,
+    notes: BTreeMap<Status, ColumnNote>,
+}
+
+impl<'w> Rows<'w> {
+    pub fn new(world: &'w World, beside: &'w Beside, now: Millis) -> Rows<'w> {
+        let waiting = kernel::waiting::waiting(world, &beside.facts, now);
+        let (mut about, mut about_worker) = (BTreeMap::new(), BTreeMap::new());
+        for (number, item) in waiting.iter().enumerate().filter(|(_, item)| item.needs_someone()) {
+            if let Some(task) = &item.about.task {
+                about.entry(task.clone()).or_insert(number);
+                let worker = world.worker_of(task).map(|worker| worker.name.clone());
+                worker.map(|worker| about_worker.entry(worker).or_insert(number));
+            }
+            if let Some(worker) = &item.about.worker {
+                about_worker.entry(worker.clone()).or_insert(number);
+            }
+        }
+        let landing = world.landing.as_ref().map(|landing| landing.task.clone());
+        let places = landing.into_iter().chain(world.queue.values().cloned());
+        let places = places.enumerate().map(|(number, task)| (task, number + 1)).collect();
+        let agents = world.config.agents.keys().chain([&world.config.fleet.agent]);
+        let shared =
+            agents.map(|agent| (agent.clone(), no_worker_takes(world, beside, agent, now))).collect();
+        let mut rows =
+            Rows { world, beside, now, waiting, about, about_worker, places, shared, notes: BTreeMap::new() };
+        rows.notes = rows.notes_of_columns();
+        rows
+    }
+
+    /// The reasons that several tasks of a column share.
+    fn notes_of_columns(&self) -> BTreeMap<Status, ColumnNote> {
+        let mut counts: BTreeMap<Status, BTreeMap<(Condition, String), usize>> = BTreeMap::new();
+        for task in self.world.open_tasks() {
+            if let Some((guard, text, true)) = self.held(task) {
+                *counts.entry(task.status()).or_default().entry((guard, text)).or_default() += 1;
+            }
+        }
+        let note = |(status, reasons): (Status, BTreeMap<(Condition, String), usize>)| {
+            let ((guard, text), tasks) = reasons.into_iter().max_by_key(|(_, tasks)| *tasks)?;
+            (tasks >= SHARED_MIN).then_some((status, ColumnNote { guard, text, tasks }))
+        };
+        counts.into_iter().filter_map(note).collect()
+    }
+
+    /// Why nobody works on a task: the condition, words, and whether others wait for the same.
+    fn held(&self, task: &Task) -> Option<(Condition, String, bool)> {
+        let to_begin = matches!(task.status(), Status::Inbox | Status::Assigned | Status::InProgress);
+        if !to_begin || task.work.lease.is_some() {
+            return None;
+        }
+        let world = self.world;
+        let agent = world.wanted_agent(task).unwrap_or(&world.config.fleet.agent);
+        // Dependencies have a line of their own, and `own` conditions are more to the point than what holds for all.
+        let own = why::task_guards(world, task, agent)
+            .into_iter()
+            .find(|guard| !guard.holds && guard.guard != Condition::DependencyDone);
+        if let Some(own) = own {
+            let shared = own.guard == Condition::StatusCap;
+            return Some((own.guard, own.detail, shared));
+        }
+        if !world.dependencies_done(task) {
+            return None;
+        }
+        let (guard, text) = self.shared.get(agent)?.clone()?;
+        Some((guard, text, true))
+    }
+
+    pub fn summary(&self) -> Summary {
+        let (world, beside) = (self.world, self.beside);
+        let today = world.spend.by_day.get(&day_of(self.now)).cloned().unwrap_or_default();
+        let counted = budget::unpriced(world, &today.unknown).counted();
+        let limit = budget::limit(world, kernel::world::BudgetScope::Day, &world.config.fleet.agent);
+        let done = world.by_status.get(&Status::Done);
+        let lately = |task: &&Task| task.status_since.is_some_and(|since| self.now - since < HOUR);
+        // The newest are not the last of them, so all are looked at; there is no index by time.
+        let landed = done.into_iter().flat_map(|tasks| tasks.values()).filter_map(|id| world.task(id));
+        Summary {
+            project: beside.project.clone(),
+            running: beside.running,
+            wanted: world.fleet_running,
+            workers: world.workers.len(),
+            working: world.workers.len() - world.idle.len(),
+            main_tests: fleet::main_tests(world),
+            tests: beside.tests.iter().map(tests).collect(),
+            cost: view::spend(world, &world.spend),
+            today: Budget {
+                spent_usd: usd(today.cost + counted),
+                set_aside_usd: usd(today.reserved),
+                limit_usd: limit.map(|limit| usd(limit + today.raised)),
+            },
+            machine: beside.machine.clone(),
+            tasks: world.tasks.len(),
+            open: world.open_tasks().count(),
+            landed_last_hour: landed.filter(lately).filter(|task| task.landing.landed.is_some()).count(),
+        }
+    }
+
+    pub fn columns(&self) -> Vec<StatusColumn> {
+        let column = |status: &Status| StatusColumn {
+            status: *status,
+            count: self.world.count_of(*status),
+            limit: self.world.config.policy.cap_in_progress.filter(|_| *status == Status::InProgress),
+            note: self.notes.get(status).cloned(),
+        };
+        Status::ALL.iter().map(column).collect()
+    }
+
+    pub fn card(&self, task: &Task) -> Card {
+        let world = self.world;
+        let worker = world.leaseholder(&task.id);
+        let run = task.work.run.as_ref().and_then(|run| world.run(run));
+        let outside = task.work.lease.as_ref().map(|lease| match &lease.holder {
+            kernel::world::Holder::Worker(name) => name.to_string(),
+            kernel::world::Holder::Outside(agent) => agent.to_string(),
+        });
+        let agent = worker.map(|worker| &worker.agent).or(run.map(|run| &run.agent));
+        let tip = task.work.place.as_ref().and_then(|place| place.tip.as_ref());
+        let for_you = self.about.get(&task.id).map(|number| &self.waiting[*number]);
+        Card {
+            id: task.id.to_string(),
+            seq: world.seq,
+            title: task.title.clone(),
+            status: task.status(),
+            since: task.status_since.map(time),
+            task_type: task.machine.task_type,
+            priority: task.priority,
+            order: task.order,
+            cost_usd: usd(task.spend.cost),
+            agent: agent.or_else(|| world.wanted_agent(task)).map(ToString::to_string),
+            model: run.and_then(|run| run.model.as_ref()).map(ToString::to_string),
+            worker: outside,
+            activity: worker.map(|worker| self.doing(worker)).filter(|text| !text.is_empty()),
+            lines: tip.and_then(|tip| self.beside.lines.get(tip.as_str())).copied(),
+            waits_for: self.waits_for(task),
+            holds_up: match task.is_final() {
+                true => 0,
+                false => actions::open_dependents(world, &task.id).len(),
+            },
+            held: self.held(task).map(|(guard, text, _)| {
+                let noted = self.notes.get(&task.status());
+                let said = noted.is_some_and(|note| note.guard == guard && note.text == text);
+                Held { guard, text: (!said).then_some(text) }
+            }),
+            for_you: for_you.map(|item| ForYouNow {
+                kind: item.kind,
+                text: item.text.clone(),
+                waiting: waiting_id(item),
+            }),
+            spec: world.spec_of(task).map(|spec| spec.id.to_string()),
+            queued: self
+                .places
+                .get(&task.id)
+                .map(|place| InQueue { place: *place, text: self.stage(task).1 }),
+            landed: task.landing.landed.as_ref().map(|landed| landed.merge.to_string()),
+            proposed: task.is_waiting_proposal(),
+            drafts: 0,
+        }
+    }
+
+    fn waits_for(&self, task: &Task) -> Vec<DependsOn> {
+        let to_begin = matches!(task.status(), Status::Inbox | Status::Assigned);
+        let unfinished = |on: &TaskId| {
+            let (dead, text) = match self.world.dependency(on) {
+                Dependency::Done => return None,
+                Dependency::Open => (false, None),
+                Dependency::Canceled => (true, Some(format!("{on} was canceled"))),
+                Dependency::Missing => (true, Some(format!("{on} does not exist"))),
+            };
+            Some(DependsOn { task: on.to_string(), dead, text })
+        };
+        task.depends_on.iter().filter(|_| to_begin).filter_map(unfinished).collect()
+    }
+
+    /// What a worker does, without the commands that a terminal shows.
+    fn doing(&self, worker: &Worker) -> String {
+        let shown = view::worker(self.world, worker, self.now);
+        let Some(whole) = shown.whole else { return String::new() };
+        let waits = self.about_worker.get(&worker.name).map(|number| self.waiting[*number].text.clone());
+        base::visible::visible(&match whole.activity {
+            Activity::Idle => String::new(),
+            Activity::Tree { .. } => "gets its tree".to_owned(),
+            Activity::Tests { .. } => "the checks run".to_owned(),
+            Activity::Person { .. } => waits.unwrap_or_else(|| "waits for you".to_owned()),
+            Activity::Service { service, .. } => {
+                let service = match service.parse() {
+                    Ok(service) => why::service_words(&service),
+                    Err(_) => service,
+                };
+                format!("waits for {service}")
+            }
+            Activity::Retry { .. } => "waits before the next try".to_owned(),
+            Activity::MainTests => "waits for main's tests".to_owned(),
+            Activity::Stuck => whole.last_error.as_deref().map(why::last_line).unwrap_or_default(),
+            Activity::Step => whole.last_action.unwrap_or_else(|| "starts".to_owned()),
+        })
+    }
+
+    pub fn workers(&self) -> Vec<WorkerRow> {
+        let mut rows: Vec<WorkerRow> =
+            self.world.workers.values().map(|worker| self.worker(worker)).collect();
+        rows.sort_by(|one, other| {
+            let of = |row: &WorkerRow| (row.attention, row.since.clone());
+            of(one).cmp(&of(other)).then_with(|| kernel::natural(&one.name, &other.name))
+        });
+        rows
+    }
+
+    fn worker(&self, worker: &Worker) -> WorkerRow {
+        let world = self.world;
+        let task = worker.machine.task.as_ref().and_then(|task| world.task(task));
+        let run = task.and_then(|task| world.run_of(&task.id));
+        let shown = view::worker(world, worker, self.now);
+        let activity = shown.whole.map_or(Activity::Idle, |whole| whole.activity);
+        let waiting = self.about_worker.get(&worker.name).map(|number| &self.waiting[*number]);
+        let attention = match (worker.machine.status, waiting) {
+            (State::Stuck, _) => Attention::Stuck,
+            (State::Idle, _) => Attention::Idle,
+            (_, Some(_)) => Attention::Waits,
+            _ => Attention::Working,
+        };
+        let since = match &activity {
+            Activity::Tree { since } | Activity::Tests { since } | Activity::Person { since, .. } => {
+                since.clone()
+            }
+            Activity::Service { since, .. } => Some(since.clone()),
+            Activity::Stuck => worker.last_failed_at.map(time),
+            Activity::Idle => worker.last_step_at.or(Some(worker.started_at)).map(time),
+            Activity::Step | Activity::Retry { .. } | Activity::MainTests => {
+                worker.task_assigned_at.map(time)
+            }
+        };
+        WorkerRow {
+            name: worker.name.to_string(),
+            agent: worker.agent.to_string(),
+            model: run.and_then(|run| run.model.as_ref()).map(ToString::to_string),
+            status: worker.machine.status,
+            attention,
+            text: self.doing(worker),
+            activity,
+            task: task.map(|task| task.id.to_string()),
+            title: task.map(|task| task.title.clone()),
+            run: run.map(|run| run.id.to_string()),
+            turn: run.map(|run| run.machine.inner().current_turn),
+            max_turns: run.map(|run| run.machine.inner().max_turns),
+            since,
+            last_error: worker.last_error.clone(),
+            cost_usd: usd(worker.spend.cost),
+            waiting: waiting.map(waiting_id),
+            actions: self.worker_actions(worker, task, run),
+        }
+    }
+
+    fn worker_actions(
+        &self,
+        worker: &Worker,
+        task: Option<&Task>,
+        run: Option<&kernel::world::Run>,
+    ) -> Vec<Action> {
+        use machines::run::State as RunState;
+        let name = || worker.name.clone();
+        let mut choices = Vec::new();
+        if worker.machine.status == State::Stuck {
+            choices.push(Choice::RetryWorker { worker: name() });
+        }
+        match run.filter(|run| run.is_live()).map(|run| (run.state(), run.id.clone())) {
+            Some((RunState::Running, run)) => choices.push(Choice::PauseRun { run }),
+            Some((RunState::Paused, run)) => choices.push(Choice::ResumeRun { run }),
+            _ => {}
+        }
+        choices.extend(task.map(|task| Choice::ChooseAgent { task: task.id.clone() }));
+        choices.push(Choice::KillWorker { worker: name() });
+        choices.iter().map(|choice| actions::action(self.world, choice)).collect()
+    }
+
+    pub fn waiting(&self) -> Vec<WaitingRow> {
+        self.waiting.iter().map(|item| self.waiting_row(item)).collect()
+    }
+
+    fn waiting_row(&self, item: &Waiting) -> WaitingRow {
+        let world = self.world;
+        let approval = item.about.approval.as_ref().and_then(|id| world.approvals.get(id));
+        let request = item.about.request.as_ref().and_then(|id| world.requests.get(id));
+        let task = item.about.task.as_ref().and_then(|id| world.task(id));
+        let worker = item.about.worker.clone();
+        let worker = worker.or_else(|| Some(world.worker_of(&task?.id)?.name.clone()));
+        let question = approval.map(|approval| approval.question.clone());
+        WaitingRow {
+            id: waiting_id(item),
+            kind: item.kind,
+            severity: item.kind.severity(),
+            who: item.who,
+            text: item.text.clone(),
+            since: item.since.map(time),
+            blocks: item.blocks.iter().map(ToString::to_string).collect(),
+            task: task.map(|task| task.id.to_string()),
+            title: task.map(|task| task.title.clone()),
+            worker: worker.map(|name| name.to_string()),
+            approval: item.about.approval.as_ref().map(ToString::to_string),
+            request: item.about.request.as_ref().map(ToString::to_string),
+            channel: item.about.channel.as_ref().map(ToString::to_string),
+            call: approval.and_then(|approval| approval.call.as_ref()).map(view::call),
+            question: question.or_else(|| request.map(|request| request.text.clone())),
+            actions: item.options.iter().map(|choice| actions::action(world, choice)).collect(),
+        }
+    }
+
+    /// Where an approved task is, and in which words.
+    fn stage(&self, task: &Task) -> (QueueStep, String) {
+        let landing = self.world.landing.as_ref().filter(|landing| landing.task == task.id);
+        match (landing, task.held_up_by()) {
+            (Some(landing), _) if landing.written.is_some() => (QueueStep::Landing, "moving main".to_owned()),
+            (Some(_), _) => (QueueStep::Testing, "testing the merge".to_owned()),
+            (None, Some(why)) => (QueueStep::Held, why),
+            (None, None) => (QueueStep::Waiting, "waits for its turn".to_owned()),
+        }
+    }
+
+    pub fn queue(&self) -> Vec<QueueRow> {
+        let world = self.world;
+        let landing = world.landing.as_ref();
+        let first = landing.and_then(|landing| world.task(&landing.task));
+        let queued = world.queue.values().filter_map(|id| world.task(id));
+        let held = world.tasks_in(&[Status::Review], 0).filter(|task| task.landing.held_up.is_some());
+        let line = |(number, task): (usize, &Task)| {
+            let (step, text) = self.stage(task);
+            let now = landing.filter(|landing| landing.task == task.id);
+            let tests = now
+                .and_then(|now| self.beside.tests.iter().find(|tests| tests.effect == now.effect.as_str()));
+            let retry = (step == QueueStep::Held).then(|| Choice::RetryLanding { task: task.id.clone() });
+            QueueRow {
+                place: number + 1,
+                task: task.id.to_string(),
+                title: task.title.clone(),
+                priority: task.priority,
+                approved_by: task.review.approved.as_ref().map(|approved| approved.by.to_string()),
+                approved_at: task.review.approved.as_ref().map(|approved| time(approved.at)),
+                step,
+                text,
+                since: match step {
+                    QueueStep::Held => task.landing.held_up_since.map(time),
+                    _ => now.map(|now| now.since).filter(|since| *since > 0).map(time),
+                },
+                command: tests.map(|tests| tests.command.clone()),
+                expected_seconds: self.beside.landing_seconds,
+                actions: retry.iter().map(|choice| actions::action(world, choice)).collect(),
+            }
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        let once = first.into_iter().chain(queued).chain(held).filter(|task| seen.insert(&task.id));
+        once.enumerate().map(line).collect()
+    }
+}
+
+/// What keeps the workers of an agent from taking anything at all.
+fn no_worker_takes(
+    world: &World,
+    beside: &Beside,
+    agent: &AgentName,
+    now: Millis,
+) -> Option<(Condition, String)> {
+    if !beside.running {
+        return Some((Condition::FleetRunning, "the fleet does not run".to_owned()));
+    }
+    let guards = why::fleet_guards(world, agent, day_of(now));
+    if let Some(guard) = guards.into_iter().find(|guard| !guard.holds) {
+        return Some((guard.guard, guard.detail));
+    }
+    let busy = world.workers.len() - world.idle.len();
+    let all = world.idle.is_empty() && busy > 0;
+    all.then(|| (Condition::WorkerIdle, format!("all {busy} workers are busy")))
+}
+
+fn tests(tests: &::fleet::RunningTests) -> RunningTests {
+    RunningTests {
+        effect: tests.effect.to_string(),
+        command: tests.command.clone(),
+        since: time(tests.since),
+    }
+}
+
+/// The same for as long as it waits.
+fn waiting_id(item: &Waiting) -> String {
+    let about = &item.about;
+    if let Some(approval) = &about.approval {
+        return approval.to_string();
+    }
+    if let Some(request) = &about.request {
+        return request.to_string();
+    }
+    let names = [
+        about.task.as_ref().map(ToString::to_string),
+        about.dependency.as_ref().map(ToString::to_string),
+        about.worker.as_ref().map(ToString::to_string),
+        about.service.as_ref().map(ToString::to_string),
+        about.channel.as_ref().map(ToString::to_string),
+    ];
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    [vec![item.kind.name().to_owned()], names].concat().join("-")
+}
+
+/// The tips of the branches whose changed lines a board shows.
+pub fn tips(world: &World) -> impl Iterator<Item = (&Arc<Task>, &str)> {
+    world.tasks.values().filter_map(|task| {
+        let tip = task.work.place.as_ref()?.tip.as_ref()?;
+        Some((task, tip.as_str()))
+    })
+}
