@@ -101,7 +101,9 @@ function tick(before: Connection, now: number): Connection {
 function check(state: Connection, now: number): Connection {
   if (state.phase === 'signed-out') return state;
   const fresh = state.phase === 'live' && silence(state, now) < SLEEP_MS;
-  if (fresh) return state;
+  // Several of these events come together when a page is shown again: they ask for one try.
+  const justTried = state.tryingSince !== null && now >= state.tryingSince && now - state.tryingSince < 1000;
+  if (fresh || justTried) return aged(state, now);
   const phase = state.phase === 'live' ? 'reconnecting' : state.phase;
   return aged(open({ ...state, phase, failures: 0 }, now), now);
 }
