@@ -53,9 +53,9 @@ export function exampleView(now: number, firstRun = false): View {
     projects: [{ id: 'tally', seq: 1, name: 'tally', waiting: 10 }, { id: 'ledger', seq: 1, name: 'ledger', waiting: 1 }],
     facts: [{
       id: 'frame', seq: SEQ, project: 'tally', person: 'human:local', firstRun,
-      fleet: { text: 'fleet runs, 7 of 12 at work', glyph: 'worker.working' },
+      fleet: firstRun ? { text: 'fleet is off', glyph: 'worker.idle' } : { text: 'fleet runs, 7 of 12 at work', glyph: 'worker.working' },
       main: { text: 'main green at', glyph: 'check', commit: '31ed415' },
-      money: { text: 'today $4.12', spent: 4.12, reserved: 1.2, cap: 20 },
+      money: { text: firstRun ? 'today $0.00' : 'today $4.12', spent: firstRun ? 0 : 4.12, reserved: firstRun ? 0 : 1.2, cap: 20 },
       machine: 'processor 62 % · memory 9.1 of 32 GB · disk 214 GB free',
     }],
   };

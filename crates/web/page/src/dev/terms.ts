@@ -48,7 +48,7 @@ export const EXAMPLE_TERMS: Terms = {
     { action: 'go.board', keys: ['G B'], views: [], words: 'go to the board' },
     { action: 'go.fleet', keys: ['G F'], views: [], words: 'go to the fleet' },
     { action: 'go.queue', keys: ['G Q'], views: [], words: 'go to the queue' },
-    { action: 'connection.check', keys: ['R'], views: [], words: 'check the connection now' },
+    { action: 'connection.check', keys: ['R'], views: [], words: 'try now' },
     { action: 'palette.open', keys: ['Ctrl+K'], views: [], words: 'search or do' },
     { action: 'help.open', keys: ['?'], views: [], words: 'keys', foot: true },
   ],

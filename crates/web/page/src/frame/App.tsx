@@ -67,7 +67,7 @@ function Framed({ path }: { path: string }) {
       <Foot view={view} />
       <BottomTabs lit={lit} />
       {overlay === 'palette' && <Palette />}
-      {overlay === 'help' && <Help />}
+      {overlay === 'help' && <Help view={view} />}
     </div>
   );
 }

@@ -57,8 +57,14 @@ function Facts() {
   );
 }
 
+/** While the page is not live, its own actions are off: only these two are shown. */
+const NOT_LIVE = ['connection.check', 'help.open'];
+
 function FootKeys({ view }: { view: string }) {
-  const keys = useTerms()?.keys.filter((row) => row.foot && (row.views.length === 0 || row.views.includes(view))) ?? [];
+  const { phase } = useConnection();
+  const live = phase !== 'reconnecting' && phase !== 'stale';
+  const keys = useTerms()?.keys.filter((row) =>
+    live ? row.foot && (row.views.length === 0 || row.views.includes(view)) : NOT_LIVE.includes(row.action)) ?? [];
   return (
     <span className="keys">
       {keys.map((row) => <span key={row.action}><Keys keys={row.keys[0] ?? ''} />{row.words}</span>)}

@@ -8,10 +8,10 @@ import { closeOverlay } from './palette-state';
 import { score } from './search';
 import { VIEWS } from './views';
 
-export function Help() {
+export function Help({ view }: { view: string }) {
   const [query, setQuery] = useState('');
   const keys = useTerms()?.keys;
-  const groups = useMemo(() => byView(keys ?? [], query), [keys, query]);
+  const groups = useMemo(() => byView(keys ?? [], query, view), [keys, query, view]);
   return (
     <Dialog title="Keys" wide onClose={closeOverlay}>
       <label className="field">
@@ -37,14 +37,16 @@ export function Help() {
   );
 }
 
-function byView(keys: readonly KeyTerm[], query: string): [string, KeyTerm[]][] {
+/** This view first, then what holds everywhere, then the others. */
+function byView(keys: readonly KeyTerm[], query: string, current: string): [string, KeyTerm[]][] {
   const groups = new Map<string, KeyTerm[]>();
   for (const row of keys) {
     if (query && score(`${row.words} ${row.keys.join(' ')} ${row.views.join(' ')}`, query) === 0) continue;
     for (const view of row.views.length === 0 ? ['everywhere'] : row.views) {
-      const name = VIEWS.find((each) => each.id === view)?.label ?? view.charAt(0).toUpperCase() + view.slice(1);
-      groups.set(name, [...(groups.get(name) ?? []), row]);
+      groups.set(view, [...(groups.get(view) ?? []), row]);
     }
   }
-  return [...groups];
+  const place = (view: string) => (view === current ? 0 : view === 'everywhere' ? 1 : 2);
+  const label = (view: string) => VIEWS.find((each) => each.id === view)?.label ?? view.charAt(0).toUpperCase() + view.slice(1);
+  return [...groups].sort(([a], [b]) => place(a) - place(b)).map(([view, rows]) => [label(view), rows]);
 }
