@@ -17,7 +17,7 @@ export function playFixture(): void {
   const which = new URLSearchParams(location.search).get('fixture');
   const now = Date.now();
   setTerms(EXAMPLE_TERMS);
-  putView(exampleView(now, which === 'first'));
+  putView(exampleView(which === 'stale' ? now - 130_000 : now, which === 'first'));
   setConnection(connection(which, now));
   if (which === 'stale') stopClock(now - 130_000);
 }

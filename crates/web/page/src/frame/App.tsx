@@ -1,5 +1,5 @@
 /** The frame around every view. */
-import { Suspense, useEffect } from 'react';
+import { lazy, Suspense, useEffect } from 'react';
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter';
 import { base } from '../api/base';
 import { useKeyDispatch } from '../keys/dispatch';
@@ -22,6 +22,8 @@ import { TopBar } from './TopBar';
 import { TASK, VIEWS, viewOf } from './views';
 import { Glyph } from '../parts/Glyph';
 
+const Parts = __FIXTURE__ ? lazy(() => import('../dev/Parts')) : null;
+
 export function App() {
   return (
     <Router base={base}>
@@ -41,7 +43,7 @@ function Page() {
 
 function Bare({ children }: { children: React.ReactNode }) {
   return (
-    <div className="frame">
+    <div className="frame bare">
       <header className="top"><span className="mark"><Glyph name="mark" /><span className="project">Adjutant</span></span><span className="push row"><ConnectionSign /></span></header>
       <main>{children}</main>
       <footer className="foot">{location.host}</footer>
@@ -85,6 +87,7 @@ function Screens({ view }: { view: string }) {
         <Route path="/"><Redirect to="/board" replace /></Route>
         {VIEWS.map((each) => <Route key={each.id} path={each.route}><each.screen /></Route>)}
         <Route path={TASK.route}><TASK.screen /></Route>
+        {Parts && <Route path="/parts"><Parts /></Route>}
         <Route path="/more"><More /></Route>
         <Route><div className="alone"><h1>Nothing has this address</h1><p>The link may be of another project, or of an older page.</p></div></Route>
       </Switch>

@@ -33,7 +33,11 @@ export function PersonMenu() {
   const person = useFacts()?.person;
   const items = usePersonItems();
   if (!person) return null;
-  return <Menu className="who wide-only" label={`${person}: appearance, keys, sign out`} items={items}>{initials(person)}</Menu>;
+  return (
+    <Menu className="who wide-only" label="Appearance, keys, sign out" items={items}>
+      {initials(person)}<span className="hide"> is {person}: appearance, keys, sign out</span>
+    </Menu>
+  );
 }
 
 /** `human:local` is `lo`. */

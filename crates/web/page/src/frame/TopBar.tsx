@@ -59,8 +59,8 @@ function ProjectSwitcher() {
   }));
   if (items.length < 2) return <span className="project"><Plain text={name} /></span>;
   return (
-    <Menu className="project" label={`Project ${plain(name)}: switch`} items={items}>
-      <Plain text={name} /> <Glyph name="down" size={14} />
+    <Menu className="project" label="Projects" items={items}>
+      <span className="hide">Project </span><Plain text={name} /> <Glyph name="down" size={14} />
     </Menu>
   );
 }

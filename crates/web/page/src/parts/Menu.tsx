@@ -15,7 +15,7 @@ export interface MenuItem {
 }
 
 interface Props {
-  /** What stands on the button. */
+  /** What stands on the button, which is its name too: beside a sign or initials, put words into a `<span className="hide">`. */
   children: ReactNode;
   /** Name of the menu. */
   label: string;
@@ -39,7 +39,6 @@ export function Menu({ children, label, className = 'btn quiet dense', items }: 
         className={className}
         aria-haspopup="menu"
         aria-expanded={at !== null}
-        aria-label={label}
         onClick={() => (at ? close() : open())}
         onKeyDown={(event) => {
           if (event.key !== 'ArrowDown') return;
