@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::types::Nothing;
-use super::types::fleet::RunningTests;
+use super::types::fleet::{MainState, RunningTests};
 use super::types::screen::{
-    Action, Attention, Budget, Card, ChangedLines, ColumnNote, DependsOn, ForYouNow, Held, InQueue,
-    MachineUse, QueueRow, QueueStep, StatusColumn, Summary, View, ViewQuery, WaitingRow, WorkerRow,
+    Action, Attention, CardLine, ChangedLines, ColumnNote, ColumnRow, FactsRow, LineTone, MachineUse,
+    MainSign, MoneyToday, QueueRow, QueueStep, Sign, TaskRow, View, ViewQuery, WaitingRow, WorkerRow,
 };
 use super::types::worker::Activity;
-use super::{Call, Problem, actions, fleet, time, usd, view};
+use super::{Call, Problem, actions, fleet, terms, time, usd, view};
 use kernel::choice::Choice;
-use kernel::waiting::{Facts, Waiting};
+use kernel::waiting::{Facts, Kind, Waiting};
 use kernel::words::Condition;
 use kernel::world::{Dependency, Task, Worker, day_of};
 use kernel::{World, budget, why};
@@ -53,14 +53,17 @@ pub fn show(call: &Call, (): (), _: ViewQuery, _: Nothing) -> Result<View, Probl
     Ok(View {
         seq: world.seq,
         at: time(call.request.at),
-        summary: rows.summary(),
+        facts: vec![rows.facts()],
         columns: rows.columns(),
-        cards: world.tasks.values().map(|task| rows.card(task)).collect(),
+        tasks: world.tasks.values().map(|task| rows.task(task)).collect(),
         workers: rows.workers(),
         waiting: rows.waiting(),
         queue: rows.queue(),
     })
 }
+
+/// The board sorts by priority, then by arrival; so many tasks come before the next priority.
+const PRIORITY_RANK: u64 = 1 << 40;
 
 /// The rows of one moment. What many of them need is found once.
 pub struct Rows<'w> {
@@ -74,7 +77,14 @@ pub struct Rows<'w> {
     places: BTreeMap<TaskId, usize>,
     /// Why no worker of an agent takes anything.
     shared: BTreeMap<AgentName, Option<(Condition, String)>>,
-    notes: BTreeMap<Status, ColumnNote>,
+    notes: BTreeMap<Status, SharedReason>,
+}
+
+/// A reason that several tasks of a column share.
+struct SharedReason {
+    guard: Condition,
+    text: String,
+    tasks: usize,
 }
 
 impl<'w> Rows<'w> {
@@ -104,7 +114,7 @@ impl<'w> Rows<'w> {
     }
 
     /// The reasons that several tasks of a column share.
-    fn notes_of_columns(&self) -> BTreeMap<Status, ColumnNote> {
+    fn notes_of_columns(&self) -> BTreeMap<Status, SharedReason> {
         let mut counts: BTreeMap<Status, BTreeMap<(Condition, String), usize>> = BTreeMap::new();
         for task in self.world.open_tasks() {
             if let Some((guard, text, true)) = self.held(task) {
@@ -113,7 +123,7 @@ impl<'w> Rows<'w> {
         }
         let note = |(status, reasons): (Status, BTreeMap<(Condition, String), usize>)| {
             let ((guard, text), tasks) = reasons.into_iter().max_by_key(|(_, tasks)| *tasks)?;
-            (tasks >= SHARED_MIN).then_some((status, ColumnNote { guard, text, tasks }))
+            (tasks >= SHARED_MIN).then_some((status, SharedReason { guard, text, tasks }))
         };
         counts.into_iter().filter_map(note).collect()
     }
@@ -141,110 +151,188 @@ impl<'w> Rows<'w> {
         Some((guard, text, true))
     }
 
-    pub fn summary(&self) -> Summary {
+    pub fn facts(&self) -> FactsRow {
         let (world, beside) = (self.world, self.beside);
-        let today = world.spend.by_day.get(&day_of(self.now)).cloned().unwrap_or_default();
-        let counted = budget::unpriced(world, &today.unknown).counted();
-        let limit = budget::limit(world, kernel::world::BudgetScope::Day, &world.config.fleet.agent);
+        let working = world.workers.len() - world.idle.len();
+        let main_tests = fleet::main_tests(world);
         let done = world.by_status.get(&Status::Done);
         let lately = |task: &&Task| task.status_since.is_some_and(|since| self.now - since < HOUR);
         // The newest are not the last of them, so all are looked at; there is no index by time.
         let landed = done.into_iter().flat_map(|tasks| tasks.values()).filter_map(|id| world.task(id));
-        Summary {
+        let start = (!beside.running).then_some(Choice::StartFleet);
+        FactsRow {
+            id: "frame".to_owned(),
+            seq: world.seq,
             project: beside.project.clone(),
+            fleet: self.fleet(working),
             running: beside.running,
             wanted: world.fleet_running,
             workers: world.workers.len(),
-            working: world.workers.len() - world.idle.len(),
-            main_tests: fleet::main_tests(world),
+            working,
+            main: main_sign(main_tests.as_ref(), &world.config.main),
+            main_tests,
             tests: beside.tests.iter().map(tests).collect(),
+            money: self.money(),
             cost: view::spend(world, &world.spend),
-            today: Budget {
-                spent_usd: usd(today.cost + counted),
-                set_aside_usd: usd(today.reserved),
-                limit_usd: limit.map(|limit| usd(limit + today.raised)),
-            },
-            machine: beside.machine.clone(),
-            tasks: world.tasks.len(),
-            open: world.open_tasks().count(),
+            machine: beside.machine.as_ref().map(machine_words).unwrap_or_default(),
+            machine_use: beside.machine.clone(),
+            first_run: world.tasks.is_empty(),
             landed_last_hour: landed.filter(lately).filter(|task| task.landing.landed.is_some()).count(),
+            actions: start.iter().map(|choice| actions::action(world, choice)).collect(),
         }
     }
 
-    pub fn columns(&self) -> Vec<StatusColumn> {
-        let column = |status: &Status| StatusColumn {
-            status: *status,
-            count: self.world.count_of(*status),
-            limit: self.world.config.policy.cap_in_progress.filter(|_| *status == Status::InProgress),
-            note: self.notes.get(status).cloned(),
+    fn fleet(&self, working: usize) -> Sign {
+        let (text, glyph) = match (self.beside.running, self.world.workers.len()) {
+            (true, workers) => (format!("fleet runs, {working} of {workers} at work"), "worker.working"),
+            (false, _) if self.world.fleet_running => {
+                ("the fleet's process is gone".to_owned(), "worker.stuck")
+            }
+            (false, _) => ("fleet is off".to_owned(), "worker.idle"),
+        };
+        Sign { text, glyph: glyph.to_owned() }
+    }
+
+    fn money(&self) -> Option<MoneyToday> {
+        let world = self.world;
+        let today = world.spend.by_day.get(&day_of(self.now)).cloned().unwrap_or_default();
+        let counted = budget::unpriced(world, &today.unknown).counted();
+        let limit = budget::limit(world, kernel::world::BudgetScope::Day, &world.config.fleet.agent);
+        let (spent, cap) = (today.cost + counted, limit.map(|limit| limit + today.raised));
+        (spent > 0 || today.reserved > 0 || cap.is_some()).then(|| MoneyToday {
+            text: format!("today {}", cents(spent)),
+            spent: usd(spent),
+            reserved: usd(today.reserved),
+            cap: cap.map(usd),
+        })
+    }
+
+    pub fn columns(&self) -> Vec<ColumnRow> {
+        let note = |reason: &SharedReason| ColumnNote {
+            id: reason.guard.name().to_owned(),
+            text: format!("{} wait: {}", reason.tasks, reason.text),
+            glyph: guard_glyph(reason.guard).to_owned(),
+        };
+        let column = |status: &Status| ColumnRow {
+            id: status.name().to_owned(),
+            seq: self.world.seq,
+            cap: self.world.config.policy.cap_in_progress.filter(|_| *status == Status::InProgress),
+            notes: self.notes.get(status).map(note).into_iter().collect(),
         };
         Status::ALL.iter().map(column).collect()
     }
 
-    pub fn card(&self, task: &Task) -> Card {
+    pub fn task(&self, task: &Task) -> TaskRow {
         let world = self.world;
         let worker = world.leaseholder(&task.id);
         let run = task.work.run.as_ref().and_then(|run| world.run(run));
-        let outside = task.work.lease.as_ref().map(|lease| match &lease.holder {
+        let holder = task.work.lease.as_ref().map(|lease| match &lease.holder {
             kernel::world::Holder::Worker(name) => name.to_string(),
             kernel::world::Holder::Outside(agent) => agent.to_string(),
         });
         let agent = worker.map(|worker| &worker.agent).or(run.map(|run| &run.agent));
         let tip = task.work.place.as_ref().and_then(|place| place.tip.as_ref());
-        let for_you = self.about.get(&task.id).map(|number| &self.waiting[*number]);
-        Card {
+        let lines = tip.and_then(|tip| self.beside.lines.get(tip.as_str()));
+        let held = self.held(task);
+        let noted = held.as_ref().is_some_and(|(guard, text, _)| {
+            self.notes.get(&task.status()).is_some_and(|note| note.guard == *guard && note.text == *text)
+        });
+        let begun = matches!(
+            task.status(),
+            Status::InProgress | Status::Review | Status::NeedsApproval | Status::Blocked
+        );
+        TaskRow {
             id: task.id.to_string(),
             seq: world.seq,
             title: task.title.clone(),
             status: task.status(),
-            since: task.status_since.map(time),
-            task_type: task.machine.task_type,
+            rank: match task.is_final() {
+                // What was done last comes first.
+                true => u64::MAX - task.status_since.unwrap_or(0).unsigned_abs(),
+                false => u64::from(task.priority) * PRIORITY_RANK + task.order,
+            } & MAX_EXACT,
             priority: task.priority,
-            order: task.order,
-            cost_usd: usd(task.spend.cost),
+            task_type: task.machine.task_type,
+            since: time(task.status_since.unwrap_or(task.created_at)),
+            lines: self.lines(task, worker, held.as_ref().filter(|_| !noted)),
+            note: held.as_ref().filter(|_| noted).map(|(guard, ..)| guard.name().to_owned()),
             agent: agent.or_else(|| world.wanted_agent(task)).map(ToString::to_string),
             model: run.and_then(|run| run.model.as_ref()).map(ToString::to_string),
-            worker: outside,
-            activity: worker.map(|worker| self.doing(worker)).filter(|text| !text.is_empty()),
-            lines: tip.and_then(|tip| self.beside.lines.get(tip.as_str())).copied(),
-            waits_for: self.waits_for(task),
+            worker: holder,
+            added: lines.map(|lines| lines.added),
+            removed: lines.map(|lines| lines.removed),
+            cost: (task.spend.cost > 0).then(|| cents(task.spend.cost)),
+            spec: world.spec_of(task).map(|spec| spec.id.to_string()),
+            waits_for: self.unfinished(task).map(|(on, _)| on.to_string()).collect(),
             holds_up: match task.is_final() {
                 true => 0,
                 false => actions::open_dependents(world, &task.id).len(),
             },
-            held: self.held(task).map(|(guard, text, _)| {
-                let noted = self.notes.get(&task.status());
-                let said = noted.is_some_and(|note| note.guard == guard && note.text == text);
-                Held { guard, text: (!said).then_some(text) }
-            }),
-            for_you: for_you.map(|item| ForYouNow {
-                kind: item.kind,
-                text: item.text.clone(),
-                waiting: waiting_id(item),
-            }),
-            spec: world.spec_of(task).map(|spec| spec.id.to_string()),
-            queued: self
-                .places
-                .get(&task.id)
-                .map(|place| InQueue { place: *place, text: self.stage(task).1 }),
-            landed: task.landing.landed.as_ref().map(|landed| landed.merge.to_string()),
-            proposed: task.is_waiting_proposal(),
-            drafts: 0,
+            waiting: self.about.get(&task.id).map(|number| waiting_id(&self.waiting[*number])),
+            quiet: !begun && self.about.get(&task.id).is_none(),
         }
     }
 
-    fn waits_for(&self, task: &Task) -> Vec<DependsOn> {
-        let to_begin = matches!(task.status(), Status::Inbox | Status::Assigned);
-        let unfinished = |on: &TaskId| {
-            let (dead, text) = match self.world.dependency(on) {
-                Dependency::Done => return None,
-                Dependency::Open => (false, None),
-                Dependency::Canceled => (true, Some(format!("{on} was canceled"))),
-                Dependency::Missing => (true, Some(format!("{on} does not exist"))),
+    /// What a card says under its title.
+    fn lines(
+        &self,
+        task: &Task,
+        worker: Option<&Worker>,
+        held: Option<&(Condition, String, bool)>,
+    ) -> Vec<CardLine> {
+        let mut lines = Vec::new();
+        if let Some(number) = self.about.get(&task.id) {
+            let item = &self.waiting[*number];
+            let tone = match item.kind {
+                Kind::StuckWorker
+                | Kind::BlockedTask
+                | Kind::DeadDependency
+                | Kind::TicketGone
+                | Kind::AgentMissing => LineTone::Bad,
+                _ => LineTone::You,
             };
-            Some(DependsOn { task: on.to_string(), dead, text })
-        };
-        task.depends_on.iter().filter(|_| to_begin).filter_map(unfinished).collect()
+            lines.push(line(without_id(&item.text, &task.id), terms::waiting_glyph(item.kind), tone));
+        } else if let Some(worker) = worker {
+            let text = format!("{} {}", worker.name, self.doing(worker));
+            lines.push(line(text, &format!("worker.{}", worker.machine.status.name()), LineTone::Plain));
+        }
+        if let Some(place) = self.places.get(&task.id) {
+            lines.push(line(format!("queue {place}, {}", self.stage(task).1), "queue", LineTone::Plain));
+        } else if let Some(why) = task.held_up_by() {
+            lines.push(line(why, "queue", LineTone::Warn));
+        }
+        if let Some(landed) = &task.landing.landed {
+            let commit: String = landed.merge.chars().take(7).collect();
+            lines.push(line(format!("landed as {commit}"), "check", LineTone::Plain));
+        }
+        let (dead, open): (Vec<_>, Vec<_>) = self.unfinished(task).partition(|(_, dead)| dead.is_some());
+        if let Some((on, Some(why))) = dead.first().filter(|_| self.about.get(&task.id).is_none()) {
+            let tasks = vec![on.to_string()];
+            lines.push(CardLine { tasks, ..line(format!("never: {why}"), "dead", LineTone::Bad) });
+        } else if !open.is_empty() {
+            let names: Vec<String> = open.iter().map(|(on, _)| on.to_string()).collect();
+            let text = match names.len() {
+                1 => format!("waits for {}", names[0]),
+                several => format!("waits for {several}: {}", names.join(" ")),
+            };
+            lines.push(CardLine { tasks: names, ..line(text, "chain", LineTone::Plain) });
+        }
+        if let Some((guard, text, _)) = held.filter(|_| self.about.get(&task.id).is_none()) {
+            let tone = if *guard == Condition::ProposalAccepted { LineTone::You } else { LineTone::Warn };
+            lines.push(line(text.clone(), guard_glyph(*guard), tone));
+        }
+        lines
+    }
+
+    /// The tasks that a task waits for, each with why it will never be done, if so.
+    fn unfinished<'t>(&'t self, task: &'t Task) -> impl Iterator<Item = (&'t TaskId, Option<String>)> + 't {
+        let to_begin = matches!(task.status(), Status::Inbox | Status::Assigned);
+        task.depends_on.iter().filter(move |_| to_begin).filter_map(|on| match self.world.dependency(on) {
+            Dependency::Done => None,
+            Dependency::Open => Some((on, None)),
+            Dependency::Canceled => Some((on, Some(format!("{on} was canceled")))),
+            Dependency::Missing => Some((on, Some(format!("{on} does not exist")))),
+        })
     }
 
     /// What a worker does, without the commands that a terminal shows.
@@ -272,13 +360,7 @@ impl<'w> Rows<'w> {
     }
 
     pub fn workers(&self) -> Vec<WorkerRow> {
-        let mut rows: Vec<WorkerRow> =
-            self.world.workers.values().map(|worker| self.worker(worker)).collect();
-        rows.sort_by(|one, other| {
-            let of = |row: &WorkerRow| (row.attention, row.since.clone());
-            of(one).cmp(&of(other)).then_with(|| kernel::natural(&one.name, &other.name))
-        });
-        rows
+        self.world.workers.values().map(|worker| self.worker(worker)).collect()
     }
 
     fn worker(&self, worker: &Worker) -> WorkerRow {
@@ -292,7 +374,7 @@ impl<'w> Rows<'w> {
             (State::Stuck, _) => Attention::Stuck,
             (State::Idle, _) => Attention::Idle,
             (_, Some(_)) => Attention::Waits,
-            _ => Attention::Working,
+            _ => Attention::Work,
         };
         let since = match &activity {
             Activity::Tree { since } | Activity::Tests { since } | Activity::Person { since, .. } => {
@@ -305,20 +387,27 @@ impl<'w> Rows<'w> {
                 worker.task_assigned_at.map(time)
             }
         };
+        let model = run.and_then(|run| run.model.as_ref()).map(|model| format!(" {model}"));
         WorkerRow {
+            id: worker.name.to_string(),
+            seq: world.seq,
             name: worker.name.to_string(),
-            agent: worker.agent.to_string(),
-            model: run.and_then(|run| run.model.as_ref()).map(ToString::to_string),
-            status: worker.machine.status,
+            agent: format!("{}{}", worker.agent, model.unwrap_or_default()),
+            state: worker.machine.status,
             attention,
             text: self.doing(worker),
+            tone: match attention {
+                Attention::Waits => LineTone::You,
+                Attention::Stuck => LineTone::Bad,
+                Attention::Idle | Attention::Work => LineTone::Plain,
+            },
             activity,
             task: task.map(|task| task.id.to_string()),
-            title: task.map(|task| task.title.clone()),
+            title: task.map(|task| task.title.clone()).unwrap_or_default(),
             run: run.map(|run| run.id.to_string()),
             turn: run.map(|run| run.machine.inner().current_turn),
             max_turns: run.map(|run| run.machine.inner().max_turns),
-            since,
+            since: since.unwrap_or_else(|| time(worker.started_at)),
             last_error: worker.last_error.clone(),
             cost_usd: usd(worker.spend.cost),
             waiting: waiting.map(waiting_id),
@@ -349,10 +438,10 @@ impl<'w> Rows<'w> {
     }
 
     pub fn waiting(&self) -> Vec<WaitingRow> {
-        self.waiting.iter().map(|item| self.waiting_row(item)).collect()
+        self.waiting.iter().enumerate().map(|(rank, item)| self.waiting_row(rank, item)).collect()
     }
 
-    fn waiting_row(&self, item: &Waiting) -> WaitingRow {
+    fn waiting_row(&self, rank: usize, item: &Waiting) -> WaitingRow {
         let world = self.world;
         let approval = item.about.approval.as_ref().and_then(|id| world.approvals.get(id));
         let request = item.about.request.as_ref().and_then(|id| world.requests.get(id));
@@ -362,14 +451,22 @@ impl<'w> Rows<'w> {
         let question = approval.map(|approval| approval.question.clone());
         WaitingRow {
             id: waiting_id(item),
+            seq: world.seq,
+            rank,
             kind: item.kind,
+            glyph: terms::waiting_glyph(item.kind).to_owned(),
+            project: self.beside.project.clone(),
             severity: item.kind.severity(),
             who: item.who,
             text: item.text.clone(),
+            about: match (task, &worker) {
+                (Some(task), _) => format!("{} {}", task.id, task.title),
+                (None, Some(worker)) => format!("worker {worker}"),
+                (None, None) => item.about.channel.as_ref().map(ToString::to_string).unwrap_or_default(),
+            },
             since: item.since.map(time),
             blocks: item.blocks.iter().map(ToString::to_string).collect(),
             task: task.map(|task| task.id.to_string()),
-            title: task.map(|task| task.title.clone()),
             worker: worker.map(|name| name.to_string()),
             approval: item.about.approval.as_ref().map(ToString::to_string),
             request: item.about.request.as_ref().map(ToString::to_string),
@@ -387,7 +484,7 @@ impl<'w> Rows<'w> {
             (Some(landing), _) if landing.written.is_some() => (QueueStep::Landing, "moving main".to_owned()),
             (Some(_), _) => (QueueStep::Testing, "testing the merge".to_owned()),
             (None, Some(why)) => (QueueStep::Held, why),
-            (None, None) => (QueueStep::Waiting, "waits for its turn".to_owned()),
+            (None, None) => (QueueStep::Waits, "waits for its turn".to_owned()),
         }
     }
 
@@ -404,14 +501,15 @@ impl<'w> Rows<'w> {
                 .and_then(|now| self.beside.tests.iter().find(|tests| tests.effect == now.effect.as_str()));
             let retry = (step == QueueStep::Held).then(|| Choice::RetryLanding { task: task.id.clone() });
             QueueRow {
-                place: number + 1,
+                id: task.id.to_string(),
+                seq: world.seq,
+                rank: number + 1,
                 task: task.id.to_string(),
                 title: task.title.clone(),
-                priority: task.priority,
+                state: step,
+                text,
                 approved_by: task.review.approved.as_ref().map(|approved| approved.by.to_string()),
                 approved_at: task.review.approved.as_ref().map(|approved| time(approved.at)),
-                step,
-                text,
                 since: match step {
                     QueueStep::Held => task.landing.held_up_since.map(time),
                     _ => now.map(|now| now.since).filter(|since| *since > 0).map(time),
@@ -425,6 +523,57 @@ impl<'w> Rows<'w> {
         let once = first.into_iter().chain(queued).chain(held).filter(|task| seen.insert(&task.id));
         once.enumerate().map(line).collect()
     }
+}
+
+/// A browser's numbers are exact up to here.
+const MAX_EXACT: u64 = (1 << 53) - 1;
+
+fn line(text: String, glyph: &str, tone: LineTone) -> CardLine {
+    CardLine { text: base::visible::visible(&text), glyph: glyph.to_owned(), tone, tasks: Vec::new() }
+}
+
+/// A sentence on a task's own card, which says the task's id already.
+fn without_id(text: &str, id: &TaskId) -> String {
+    text.strip_prefix(id.as_str()).map_or(text, str::trim_start).to_owned()
+}
+
+/// The shape before a reason.
+fn guard_glyph(guard: Condition) -> &'static str {
+    match guard {
+        Condition::StatusCap | Condition::AgentCap | Condition::WorkerIdle => "cap",
+        Condition::DependencyDone => "chain",
+        Condition::ProposalAccepted => "pen",
+        _ => "clock",
+    }
+}
+
+/// Dollars with cents.
+fn cents(micros: u64) -> String {
+    format!("${:.2}", usd(micros))
+}
+
+fn main_sign(tests: Option<&super::types::fleet::MainTests>, main: &str) -> MainSign {
+    let commit = tests.and_then(|tests| tests.main.as_deref()).unwrap_or_default();
+    let (text, glyph) = match tests.map(|tests| tests.state) {
+        Some(MainState::Green) => (format!("{main} green at"), "check"),
+        Some(MainState::Red) => (format!("{main} red at"), "x"),
+        Some(MainState::Running) => (format!("{main} is tested"), "clock"),
+        Some(MainState::Unknown) | None => (format!("{main} not tested yet"), "clock"),
+    };
+    MainSign { text, glyph: glyph.to_owned(), commit: commit.chars().take(7).collect() }
+}
+
+/// As in `processor 62 % · memory 9.1 of 32 GB · disk 214 GB free`.
+fn machine_words(machine: &MachineUse) -> String {
+    let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+    let processor =
+        machine.processor_percent.map(|percent| format!("processor {percent:.0} % · ")).unwrap_or_default();
+    format!(
+        "{processor}memory {:.1} of {:.0} GB · disk {:.0} GB free",
+        gigabytes(machine.memory_used_bytes),
+        gigabytes(machine.memory_bytes),
+        gigabytes(machine.disk_free_bytes)
+    )
 }
 
 /// What keeps the workers of an agent from taking anything at all.

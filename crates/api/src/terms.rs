@@ -1,10 +1,8 @@
 //! The words, moves and keys of live screens. The moves come from the task machine's table, so that a screen can say what a
 //! move needs before it is made; whether it is made is decided by the kernel as ever.
 
-use std::collections::BTreeMap;
-
 use super::types::Nothing;
-use super::types::screen::{Field, FieldKind, KeyTerm, MoveTerm, StatusTerm, Terms, WaitingTerm};
+use super::types::screen::{Field, FieldKind, KeyTerm, MoveTerm, StatusTerm, Term, Terms};
 use super::{Call, Problem, actions};
 use kernel::World;
 use kernel::waiting::Kind;
@@ -17,44 +15,47 @@ use machines::task::{
 
 pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Terms, Problem> {
     let world = call.world();
-    let words = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, label)| ((*name).to_owned(), (*label).to_owned())).collect()
-    };
+    let terms = |terms: &[(&str, &str, &str)]| terms.iter().map(|it| term(it.0, it.1, it.2)).collect();
     Ok(Terms {
         statuses: Status::ALL
             .iter()
             .map(|status| StatusTerm {
-                status: *status,
+                id: *status,
                 label: label(*status).to_owned(),
+                glyph: format!("task.{}", status.name()),
                 is_final: Task::FINAL.contains(status),
-                text: meaning(*status).to_owned(),
+                words: meaning(*status).to_owned(),
             })
             .collect(),
         moves: moves(&world),
-        waiting: Kind::ALL
+        waiting_kinds: Kind::ALL
             .iter()
-            .map(|kind| WaitingTerm { kind: *kind, label: waiting_label(*kind).to_owned() })
+            .map(|kind| term(kind.name(), waiting_label(*kind), waiting_glyph(*kind)))
             .collect(),
-        types: TaskType::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
-        keys: KEYS.iter().map(Key::term).collect(),
-        agents: actions::agents(&world),
+        attention: terms(&[
+            ("waits", "Wait for you", "task.NEEDS_APPROVAL"),
+            ("stuck", "Stuck", "worker.stuck"),
+            ("idle", "Idle", "worker.idle"),
+            ("work", "At work", "worker.working"),
+        ]),
         worker_states: machines::worker::State::ALL
             .iter()
-            .map(|state| (state.name().to_owned(), worker_label(*state).to_owned()))
+            .map(|state| term(state.name(), worker_label(*state), &format!("worker.{}", state.name())))
             .collect(),
-        attention: words(&[
-            ("waits", "Wait for you"),
-            ("stuck", "Stuck"),
-            ("idle", "Idle"),
-            ("working", "At work"),
+        queue_steps: terms(&[
+            ("landing", "Landing", "arrow"),
+            ("testing", "Testing", "clock"),
+            ("waits", "Waiting", "queue"),
+            ("held", "Held up", "clock"),
         ]),
-        queue_steps: words(&[
-            ("testing", "Testing"),
-            ("landing", "Landing"),
-            ("waiting", "Waiting"),
-            ("held", "Held up"),
-        ]),
+        types: TaskType::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
+        agents: actions::agents(&world),
+        keys: KEYS.iter().map(Key::term).collect(),
     })
+}
+
+fn term(id: &str, label: &str, glyph: &str) -> Term {
+    Term { id: id.to_owned(), label: label.to_owned(), glyph: glyph.to_owned() }
 }
 
 /// A status as people read it.
@@ -126,6 +127,31 @@ fn waiting_label(kind: Kind) -> &'static str {
     }
 }
 
+/// The shape that stands before something that waits.
+pub fn waiting_glyph(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Review => "task.REVIEW",
+        Kind::Approval | Kind::TurnLimit | Kind::Budget => "task.NEEDS_APPROVAL",
+        Kind::PausedRun => "run.paused",
+        Kind::Question => "architect.ESCALATED",
+        Kind::Architect => "architect.WAITING",
+        Kind::Turn | Kind::LostMember => "turn.WAITING",
+        Kind::SpecChanges | Kind::Proposal => "pen",
+        Kind::StuckWorker => "worker.stuck",
+        Kind::BlockedTask => "task.BLOCKED",
+        Kind::DeadDependency => "dead",
+        Kind::CheckoutInTheWay | Kind::PullRequest => "queue",
+        Kind::Outage => "clock",
+        Kind::AgentDisabled
+        | Kind::UntrustedSettings
+        | Kind::FullDisk
+        | Kind::RefusedCredentials
+        | Kind::MainTestsRed
+        | Kind::AgentMissing
+        | Kind::TicketGone => "worker.stuck",
+    }
+}
+
 /// Every status to every other, as the table has it for a person.
 fn moves(world: &World) -> Vec<MoveTerm> {
     let every =
@@ -145,9 +171,14 @@ fn move_term(world: &World, from: Status, to: Status) -> MoveTerm {
         None if !rows.is_empty() => Some("Only the system makes this move.".to_owned()),
         None => Some(format!("There is no move from {} to {}.", label(from), label(to))),
     };
-    let fields =
+    let fields: Vec<Field> =
         people.into_iter().flat_map(|row| row.guards).filter_map(|guard| field(world, *guard)).collect();
-    MoveTerm { from, to, refused, fields }
+    let names: Vec<&str> = fields.iter().map(|field| field.label.as_str()).collect();
+    let asks = match names.is_empty() {
+        true => String::new(),
+        false => format!("Asks for: {}.", names.join(", ")),
+    };
+    MoveTerm { from, to, allowed: refused.is_none(), words: refused.unwrap_or(asks), fields }
 }
 
 /// What a person fills in for a requirement; nothing where the system has it.
@@ -188,8 +219,10 @@ fn field(world: &World, guard: Guard) -> Option<Field> {
 struct Key {
     action: &'static str,
     keys: &'static [&'static str],
+    /// Nowhere named: it holds everywhere.
     views: &'static [&'static str],
-    label: &'static str,
+    words: &'static str,
+    foot: bool,
 }
 
 impl Key {
@@ -199,9 +232,20 @@ impl Key {
             action: self.action.to_owned(),
             keys: texts(self.keys),
             views: texts(self.views),
-            label: self.label.to_owned(),
+            words: self.words.to_owned(),
+            foot: self.foot,
         }
     }
+}
+
+const fn key(
+    action: &'static str,
+    keys: &'static [&'static str],
+    views: &'static [&'static str],
+    words: &'static str,
+    foot: bool,
+) -> Key {
+    Key { action, keys, views, words, foot }
 }
 
 const LISTS: &[&str] = &["inbox", "board", "fleet", "queue", "task"];
@@ -209,33 +253,38 @@ const LISTS: &[&str] = &["inbox", "board", "fleet", "queue", "task"];
 /// The same key means the same in every view that has it.
 #[rustfmt::skip]
 const KEYS: &[Key] = &[
-    Key { action: "palette",       keys: &["Ctrl+k", "Meta+k"],  views: &["all"],            label: "search or do" },
-    Key { action: "help",          keys: &["?"],                 views: &["all"],            label: "keys" },
-    Key { action: "search",        keys: &["/"],                 views: &["board", "fleet", "task"], label: "filter" },
-    Key { action: "go_inbox",      keys: &["g i"],               views: &["all"],            label: "inbox" },
-    Key { action: "go_board",      keys: &["g b"],               views: &["all"],            label: "board" },
-    Key { action: "go_fleet",      keys: &["g f"],               views: &["all"],            label: "fleet" },
-    Key { action: "go_queue",      keys: &["g q"],               views: &["all"],            label: "queue" },
-    Key { action: "next",          keys: &["j", "ArrowDown"],    views: LISTS,               label: "next" },
-    Key { action: "previous",      keys: &["k", "ArrowUp"],      views: LISTS,               label: "previous" },
-    Key { action: "left",          keys: &["h", "ArrowLeft"],    views: &["board"],          label: "column to the left" },
-    Key { action: "right",         keys: &["l", "ArrowRight"],   views: &["board"],          label: "column to the right" },
-    Key { action: "open",          keys: &["Enter"],             views: LISTS,               label: "open" },
-    Key { action: "back",          keys: &["Escape"],            views: &["all"],            label: "back" },
-    Key { action: "move",          keys: &["Space"],             views: &["board"],          label: "move" },
-    Key { action: "why",           keys: &["w"],                 views: &["board", "task", "fleet"], label: "why" },
-    Key { action: "new_task",      keys: &["c"],                 views: &["board"],          label: "new task" },
-    Key { action: "yes",           keys: &["y"],                 views: &["inbox", "task"],  label: "approve" },
-    Key { action: "no",            keys: &["n"],                 views: &["inbox", "task"],  label: "deny or ask for changes" },
-    Key { action: "select",        keys: &["x"],                 views: &["inbox"],          label: "select" },
-    Key { action: "undo",          keys: &["z"],                 views: &["inbox"],          label: "undo" },
-    Key { action: "comment",       keys: &["m"],                 views: &["task"],           label: "comment" },
-    Key { action: "viewed",        keys: &["v"],                 views: &["task"],           label: "viewed" },
-    Key { action: "send",          keys: &["Ctrl+Enter", "Meta+Enter"], views: &["task", "fleet"], label: "send" },
-    Key { action: "next_waiting",  keys: &["."],                 views: &["fleet", "board"], label: "next that waits" },
-    Key { action: "message",       keys: &["e"],                 views: &["fleet"],          label: "message" },
-    Key { action: "pause",         keys: &["p"],                 views: &["fleet"],          label: "pause or resume" },
-    Key { action: "follow",        keys: &["f"],                 views: &["fleet"],          label: "follow" },
+    //  action             keys               views                              words                        in the foot
+    key("palette.open",     &["Ctrl+K"],       &[],                               "search or do",              false),
+    key("help.open",        &["?"],            &[],                               "keys",                      true),
+    key("connection.check", &["R"],            &[],                               "try now",                   false),
+    key("back",             &["Esc"],          &[],                               "back",                      false),
+    key("filter",           &["/"],            &["board", "fleet", "task"],       "filter",                    false),
+    key("go.inbox",         &["G I"],          &[],                               "go to the inbox",           false),
+    key("go.board",         &["G B"],          &[],                               "go to the board",           false),
+    key("go.fleet",         &["G F"],          &[],                               "go to the fleet",           false),
+    key("go.queue",         &["G Q"],          &[],                               "go to the queue",           false),
+    key("next",             &["J", "↓"],       LISTS,                             "next",                      true),
+    key("previous",         &["K", "↑"],       LISTS,                             "previous",                  false),
+    key("left",             &["H", "←"],       &["board"],                        "column to the left",        false),
+    key("right",            &["L", "→"],       &["board"],                        "column to the right",       false),
+    key("open",             &["Enter"],        LISTS,                             "open",                      true),
+    key("board.move",       &["Space"],        &["board"],                        "move",                      true),
+    key("why",              &["W"],            &["board", "task", "fleet"],       "why",                       true),
+    key("task.new",         &["C"],            &["board"],                        "new task",                  false),
+    key("next.waiting",     &["."],            &["board", "fleet"],               "next that waits",           true),
+    key("approve",          &["Y"],            &["inbox", "task"],                "approve",                   true),
+    key("deny",             &["N"],            &["inbox", "task"],                "deny, or ask for changes",  true),
+    key("select",           &["X"],            &["inbox"],                        "select several",            true),
+    key("undo",             &["Z"],            &["inbox"],                        "undo",                      true),
+    key("comment",          &["M"],            &["task"],                         "comment",                   true),
+    key("comment.range",    &["Shift+↓"],      &["task"],                         "longer range",              false),
+    key("viewed",           &["V"],            &["task"],                         "viewed",                    true),
+    key("draft.keep",       &["Ctrl+S"],       &["task"],                         "keep the draft",            false),
+    key("send",             &["Ctrl+Enter"],   &["task", "fleet"],                "send",                      false),
+    key("message",          &["E"],            &["fleet"],                        "message",                   true),
+    key("pause",            &["P"],            &["fleet"],                        "pause or resume",           true),
+    key("follow",           &["F"],            &["fleet"],                        "follow",                    true),
+    key("queue.retry",      &["T"],            &["queue"],                        "try to land now",           true),
 ];
 
 #[cfg(test)]
@@ -244,15 +293,11 @@ mod tests {
 
     #[test]
     fn a_key_means_one_thing_in_a_view() {
-        let meets = |one: &Key, other: &Key| {
-            let both = one.views.iter().any(|view| other.views.contains(view));
-            both || one.views.contains(&"all") || other.views.contains(&"all")
-        };
         for (number, one) in KEYS.iter().enumerate() {
             for other in &KEYS[number + 1..] {
                 let shared = one.keys.iter().find(|key| other.keys.contains(key));
                 assert!(shared.is_none(), "{shared:?} does {} and {}", one.action, other.action);
-                assert!(!meets(one, other) || one.action != other.action, "{} is there twice", one.action);
+                assert_ne!(one.action, other.action, "it is there twice");
             }
         }
     }

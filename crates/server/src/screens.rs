@@ -23,7 +23,10 @@ use super::machine_use::Meter;
 use super::sending;
 use crate::response::{Body, Response};
 use api::screen::{Beside, Rows};
-use api::types::screen::{Card, ChangedLines, View, ViewChange, ViewQuery};
+use api::types::screen::{
+    ChangedLines, ColumnRow, FactsRow, GoneRows, QueueRow, TaskRow, View, ViewChange, ViewQuery, WaitingRow,
+    WorkerRow,
+};
 use api::{Control, Host, Problem, Project};
 
 /// Something is said this often, so that a reader soon knows when it is cut off.
@@ -81,7 +84,7 @@ struct Kept {
 
 struct KeptCard {
     task: Arc<Task>,
-    card: Card,
+    card: TaskRow,
     text: Box<str>,
 }
 
@@ -223,35 +226,48 @@ impl Kept {
     /// The version, where something changed.
     fn take(&mut self, world: &Arc<World>, beside: &Beside, now: machines::Millis) -> Option<u64> {
         let rows = Rows::new(world, beside, now);
-        let view = View {
+        let mut view = View {
             seq: world.seq,
             at: api::time(now),
-            summary: rows.summary(),
+            facts: vec![rows.facts()],
             columns: rows.columns(),
-            cards: Vec::new(),
+            tasks: Vec::new(),
             workers: rows.workers(),
             waiting: rows.waiting(),
             queue: rows.queue(),
         };
-        let old = self.rest.as_ref();
-        let same_notes =
-            old.is_some_and(|old| old.columns == view.columns && old.summary.running == view.summary.running);
-        let all = !same_notes || self.refreshed.is_none_or(|at| at.elapsed() > REFRESH);
+        let old = self.rest.take();
+        let touched = touched(world, old.as_ref(), &view);
+        let empty = View {
+            facts: Vec::new(),
+            columns: Vec::new(),
+            workers: Vec::new(),
+            waiting: Vec::new(),
+            queue: Vec::new(),
+            ..view.clone()
+        };
+        let old = old.unwrap_or(empty);
+        let (facts, _) = changed(&old.facts, &mut view.facts);
+        let (columns, _) = changed(&old.columns, &mut view.columns);
+        let (workers, gone_workers) = changed(&old.workers, &mut view.workers);
+        let (waiting, gone_waiting) = changed(&old.waiting, &mut view.waiting);
+        let (queue, gone_queue) = changed(&old.queue, &mut view.queue);
+        let notes_changed = !columns.is_empty()
+            || old.facts.first().map(|row| row.running) != view.facts.first().map(|row| row.running);
+        let all = notes_changed || self.refreshed.is_none_or(|at| at.elapsed() > REFRESH);
         if all {
             self.refreshed = Some(Instant::now());
         }
-        let touched = touched(world, old, &view);
-        let cards = self.take_cards(world, &rows, all, &touched);
-        let old = self.rest.as_ref();
         let change = ViewChange {
             seq: view.seq,
             at: view.at.clone(),
-            summary: changed(old.map(|old| &old.summary), &view.summary),
-            columns: changed(old.map(|old| &old.columns), &view.columns),
-            cards,
-            workers: changed(old.map(|old| &old.workers), &view.workers),
-            waiting: changed(old.map(|old| &old.waiting), &view.waiting),
-            queue: changed(old.map(|old| &old.queue), &view.queue),
+            facts,
+            columns,
+            tasks: self.take_cards(world, &rows, all, &touched),
+            workers,
+            waiting,
+            queue,
+            gone: GoneRows { workers: gone_workers, waiting: gone_waiting, queue: gone_queue },
         };
         let first = self.version == 0;
         let moved = world.seq != self.seq;
@@ -286,7 +302,7 @@ impl Kept {
         rows: &Rows,
         all: bool,
         touched: &BTreeSet<String>,
-    ) -> Vec<Card> {
+    ) -> Vec<TaskRow> {
         let mut changed = Vec::new();
         let mut moved: BTreeSet<TaskId> = BTreeSet::new();
         for task in world.tasks.values() {
@@ -303,7 +319,7 @@ impl Kept {
             if !wanted && self.cards.contains_key(&task.id) {
                 continue;
             }
-            let mut card = rows.card(task);
+            let mut card = rows.task(task);
             let known = self.cards.get(&task.id);
             if let Some(known) = known {
                 card.seq = known.card.seq;
@@ -330,7 +346,7 @@ impl Kept {
         let cards: Vec<&str> =
             self.order.iter().filter_map(|id| self.cards.get(id)).map(|kept| &*kept.text).collect();
         // The rest has no cards of its own, so they are put where its list is empty.
-        let text = text.replacen("\"cards\":[]", &format!("\"cards\":[{}]", cards.join(",")), 1);
+        let text = text.replacen("\"tasks\":[]", &format!("\"tasks\":[{}]", cards.join(",")), 1);
         let text = Bytes::from(format!("id: {}\nevent: view\ndata: {text}\n\n", self.seq));
         let share = sending::share(CALLER, text.len())?;
         Ok(self.whole.insert(share.map_or(text.clone(), |share| share.around(text))).clone())
@@ -361,8 +377,46 @@ fn touched(world: &World, old: Option<&View>, new: &View) -> BTreeSet<String> {
     touched
 }
 
-fn changed<T: Clone + PartialEq>(old: Option<&T>, new: &T) -> Option<T> {
-    old.is_none_or(|old| old != new).then(|| new.clone())
+/// A row with an id and the number of the record with which it last changed.
+trait Row: Clone + PartialEq {
+    fn id(&self) -> &str;
+    fn seq(&mut self) -> &mut u64;
+}
+
+macro_rules! rows {
+    ($($row:ty),*) => {$(
+        impl Row for $row {
+            fn id(&self) -> &str {
+                &self.id
+            }
+
+            fn seq(&mut self) -> &mut u64 {
+                &mut self.seq
+            }
+        }
+    )*};
+}
+
+rows!(FactsRow, ColumnRow, WorkerRow, WaitingRow, QueueRow);
+
+/// The rows that are not as they were, and the ids of those that are gone. Rows that are the same keep their number.
+fn changed<T: Row>(old: &[T], new: &mut [T]) -> (Vec<T>, Vec<String>) {
+    let known: HashMap<&str, &T> = old.iter().map(|row| (row.id(), row)).collect();
+    let mut changed = Vec::new();
+    for row in new.iter_mut() {
+        let seq = *row.seq();
+        if let Some(known) = known.get(row.id()) {
+            *row.seq() = *(*known).clone().seq();
+            if row == *known {
+                continue;
+            }
+            *row.seq() = seq;
+        }
+        changed.push(row.clone());
+    }
+    let there: BTreeSet<&str> = new.iter().map(Row::id).collect();
+    let gone = known.keys().filter(|id| !there.contains(*id)).map(|id| (*id).to_owned()).collect();
+    (changed, gone)
 }
 
 /// A reader is counted until it goes.

@@ -1,15 +1,12 @@
 //! What live screens show, as rows: whole rows come again when they change, each time with the number of the record that they
 //! are of. All rows of one number are of one moment, so that two places of a screen never disagree.
 
-use std::collections::BTreeMap;
-
 use super::approval::Call;
 use super::cost::Spend;
 use super::fleet::{MainTests, RunningTests};
 use super::worker::Activity;
 use super::{Cursor, Words};
 use kernel::waiting::{Decider, Kind, Severity};
-use kernel::words::Condition;
 use machines::task::{Status, TaskType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +21,8 @@ pub struct ViewQuery {
     pub after: Option<Cursor>,
 }
 
-/// Everything that a live screen shows, of one moment.
+/// Everything that a live screen shows, of one moment. Every row has an `id` that is unique in its table, and the `seq` of the
+/// record with which it last changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct View {
@@ -32,74 +30,105 @@ pub struct View {
     pub seq: u64,
     /// That moment, by the clock of the process that answers.
     pub at: String,
-    pub summary: Summary,
-    pub columns: Vec<StatusColumn>,
-    pub cards: Vec<Card>,
-    /// By attention: those that wait for a person first, then stuck, idle and working ones, the oldest first.
+    pub facts: Vec<FactsRow>,
+    pub columns: Vec<ColumnRow>,
+    pub tasks: Vec<TaskRow>,
     pub workers: Vec<WorkerRow>,
-    /// What waits for a person or a service: what holds up most and longest comes first.
     pub waiting: Vec<WaitingRow>,
-    /// In the order in which they land.
     pub queue: Vec<QueueRow>,
 }
 
-/// What is different since the number before. Members that are absent are as they were.
+/// The rows that changed since the number before, whole, and those that are gone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewChange {
     pub seq: u64,
     pub at: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Summary>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub columns: Option<Vec<StatusColumn>>,
-    /// The cards that changed, whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cards: Vec<Card>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workers: Option<Vec<WorkerRow>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Vec<WaitingRow>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Vec<QueueRow>>,
+    pub facts: Vec<FactsRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<WaitingRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue: Vec<QueueRow>,
+    /// The ids of rows that are gone, by table.
+    pub gone: GoneRows,
 }
 
-/// What stands above and below every screen.
+/// Ids of rows that are gone. Tasks stay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GoneRows {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue: Vec<String>,
+}
+
+/// What stands above and below every screen: one row, with the id `frame`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Summary {
+pub struct FactsRow {
+    pub id: String,
+    pub seq: u64,
     /// The project's name.
     pub project: String,
+    /// Whether the fleet runs, and how many work, in words.
+    pub fleet: Sign,
     pub running: bool,
     /// It was started and not stopped, whether its process lives or not.
     pub wanted: bool,
-    /// Workers that are there, and those of them that work on a task.
     pub workers: usize,
     pub working: usize,
-    /// How main's own tests stand; null if they are not checked.
+    /// How main's own tests stand, in words.
+    pub main: MainSign,
     pub main_tests: Option<MainTests>,
     /// The tests that run now.
     pub tests: Vec<RunningTests>,
+    /// What was spent today; null if nothing was and there is no limit.
+    pub money: Option<MoneyToday>,
     /// What was spent in all.
     pub cost: Spend,
-    /// What was spent and set aside today, and the limit of a day.
-    pub today: Budget,
-    pub machine: Option<MachineUse>,
-    /// How many tasks there are, and how many of them are not over.
-    pub tasks: usize,
-    pub open: usize,
+    /// How busy the machine is, in words.
+    pub machine: String,
+    pub machine_use: Option<MachineUse>,
+    /// No task was ever added.
+    pub first_run: bool,
     /// How many tasks landed in the last hour.
     pub landed_last_hour: usize,
+    /// What a person can do with the fleet as a whole.
+    pub actions: Vec<Action>,
 }
 
-/// What of a budget is spent and what is set aside for steps under way.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Budget {
-    pub spent_usd: f64,
-    pub set_aside_usd: f64,
+/// A few words with the glyph that stands before them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sign {
+    pub text: String,
+    pub glyph: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MainSign {
+    pub text: String,
+    pub glyph: String,
+    /// The beginning of the commit's name, or nothing.
+    pub commit: String,
+}
+
+/// What of the day's budget is spent and what is set aside for steps under way, in dollars.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MoneyToday {
+    pub text: String,
+    pub spent: f64,
+    pub reserved: f64,
     /// Null: there is no limit.
-    pub limit_usd: Option<f64>,
+    pub cap: Option<f64>,
 }
 
 /// How busy the machine of the fleet is.
@@ -114,49 +143,48 @@ pub struct MachineUse {
     pub disk_bytes: u64,
 }
 
-/// A status of tasks as a column.
+/// A status of tasks as a column; its id is the status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StatusColumn {
-    #[schemars(with = "Words<Status>")]
-    pub status: Status,
-    pub count: usize,
+pub struct ColumnRow {
+    pub id: String,
+    pub seq: u64,
     /// The most tasks that it may have, if there is a limit.
-    pub limit: Option<u32>,
+    pub cap: Option<u32>,
     /// What keeps many of its tasks from going on, once for all of them.
-    pub note: Option<ColumnNote>,
+    pub notes: Vec<ColumnNote>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct ColumnNote {
-    /// The condition that does not hold; their cards name it in `held` without a text.
-    #[schemars(with = "Words<Condition>")]
-    pub guard: Condition,
+    /// The condition that does not hold; rows of tasks name it as their `note`.
+    pub id: String,
     pub text: String,
-    /// How many tasks of the column it holds up.
-    pub tasks: usize,
+    pub glyph: String,
 }
 
 /// A task as a card of the board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Card {
+pub struct TaskRow {
     pub id: String,
-    /// The record with which it last changed.
     pub seq: u64,
     pub title: String,
     #[schemars(with = "Words<Status>")]
     pub status: Status,
-    /// Since when it has this status.
-    pub since: Option<String>,
+    /// Sorts a column: lower comes first.
+    pub rank: u64,
+    /// From 0, the most urgent, to 4.
+    pub priority: u8,
     #[serde(rename = "type")]
     #[schemars(with = "Words<TaskType>")]
     pub task_type: TaskType,
-    /// From 0, the most urgent, to 4.
-    pub priority: u8,
-    pub order: u64,
-    pub cost_usd: f64,
+    /// Since when it has this status.
+    pub since: String,
+    /// What it does, what it waits for, what a person can do: the most important first.
+    pub lines: Vec<CardLine>,
+    /// The note of its column that holds for it, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// The agent that works on it, worked on it last, or is to work on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -166,107 +194,92 @@ pub struct Card {
     /// Who works on it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
-    /// What its worker does, in a few words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub activity: Option<String>,
     /// The lines that its branch adds and removes, once they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lines: Option<ChangedLines>,
+    pub added: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u32>,
+    /// What was spent on it, as in `$0.41`; absent if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<String>,
     /// The unfinished tasks that it depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub waits_for: Vec<DependsOn>,
+    pub waits_for: Vec<String>,
     /// How many unfinished tasks depend on it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub holds_up: usize,
-    /// Why nobody works on it; without a text if the note of its column says it.
+    /// The row of `waiting` that is about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
-    /// What a person can do about it now, in one sentence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub for_you: Option<ForYouNow>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spec: Option<String>,
-    /// Its place in the queue, from 1, and what happens to it there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queued: Option<InQueue>,
-    /// The commit that brought it to main.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub landed: Option<String>,
-    /// An agent proposed it, and no person has accepted it yet.
+    pub waiting: Option<String>,
+    /// Not begun, or done: it draws no attention.
     #[serde(default, skip_serializing_if = "super::is_false")]
-    pub proposed: bool,
-    /// Draft comments of its review that were not sent yet.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub drafts: usize,
+    pub quiet: bool,
 }
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How many lines a branch changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangedLines {
     pub added: u32,
     pub removed: u32,
 }
 
-/// A task that another depends on.
+/// One line of a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DependsOn {
-    pub task: String,
-    /// It was canceled or does not exist: what depends on it will never start by itself.
-    #[serde(default, skip_serializing_if = "super::is_false")]
-    pub dead: bool,
-    /// Why it will never be done, if it is dead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-}
-
-/// Why a task does not go on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
-    #[schemars(with = "Words<Condition>")]
-    pub guard: Condition,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ForYouNow {
-    #[schemars(with = "Words<Kind>")]
-    pub kind: Kind,
+pub struct CardLine {
     pub text: String,
-    /// The row of `waiting`.
-    pub waiting: String,
+    pub glyph: String,
+    pub tone: LineTone,
+    /// Tasks that the text names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct InQueue {
-    pub place: usize,
-    pub text: String,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum LineTone {
+    /// Nothing special.
+    #[serde(rename = "")]
+    Plain,
+    /// It waits for a person.
+    #[serde(rename = "you")]
+    You,
+    /// A limit, or a wait.
+    #[serde(rename = "warn")]
+    Warn,
+    /// Failed, refused or dead.
+    #[serde(rename = "bad")]
+    Bad,
 }
 
-/// A worker as a row.
+/// A worker as a row; its id is its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerRow {
+    pub id: String,
+    pub seq: u64,
     pub name: String,
+    /// The agent and the model that it runs.
     pub agent: String,
-    pub model: Option<String>,
     #[schemars(with = "Words<machines::worker::State>")]
-    pub status: machines::worker::State,
-    /// Its group in a list by attention.
+    pub state: machines::worker::State,
     pub attention: Attention,
-    pub activity: Activity,
     /// What it does or waits for, in a few words.
     pub text: String,
+    pub tone: LineTone,
+    pub activity: Activity,
     pub task: Option<String>,
-    pub title: Option<String>,
+    pub title: String,
     pub run: Option<String>,
     pub turn: Option<u32>,
     pub max_turns: Option<u32>,
     /// Since when it does what it does, or has waited.
-    pub since: Option<String>,
+    pub since: String,
+    /// The full text of what went wrong last.
     pub last_error: Option<String>,
     pub cost_usd: f64,
     /// The row of `waiting` that is about it.
@@ -275,6 +288,7 @@ pub struct WorkerRow {
     pub actions: Vec<Action>,
 }
 
+/// The group of a worker in a list by attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Attention {
@@ -282,7 +296,7 @@ pub enum Attention {
     Waits,
     Stuck,
     Idle,
-    Working,
+    Work,
 }
 
 /// Something that waits, as a row.
@@ -291,46 +305,53 @@ pub enum Attention {
 pub struct WaitingRow {
     /// Stays the same for as long as it waits.
     pub id: String,
+    pub seq: u64,
+    /// What holds up most and longest comes first.
+    pub rank: usize,
     #[schemars(with = "Words<Kind>")]
     pub kind: Kind,
+    pub glyph: String,
+    pub project: String,
     #[schemars(with = "Words<Severity>")]
     pub severity: Severity,
     #[schemars(with = "Words<Decider>")]
     pub who: Decider,
     /// What waits, in one sentence.
     pub text: String,
+    /// What it is about, in a few words.
+    pub about: String,
     pub since: Option<String>,
     /// The tasks that it blocks, with those that depend on them.
     pub blocks: Vec<String>,
     pub task: Option<String>,
-    pub title: Option<String>,
     pub worker: Option<String>,
     pub approval: Option<String>,
     pub request: Option<String>,
     pub channel: Option<String>,
     /// The call that an agent wants to make, whole.
     pub call: Option<Call>,
-    /// What is asked, whole, if it is longer than the sentence.
+    /// What is asked, whole.
     pub question: Option<String>,
-    /// What can be done about it, the most likely first. The first with `answer` `yes` and the first with `no` are the two
-    /// buttons.
+    /// What can be done about it, the most likely first. The first whose `answer` is `yes` and the first whose is `no` are the
+    /// two buttons.
     pub actions: Vec<Action>,
 }
 
-/// An approved task on its way to main, as a row.
+/// An approved task on its way to main, as a row; its id is the task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueRow {
-    /// From 1.
-    pub place: usize,
+    pub id: String,
+    pub seq: u64,
+    /// Its place, from 1.
+    pub rank: usize,
     pub task: String,
     pub title: String,
-    pub priority: u8,
-    pub approved_by: Option<String>,
-    pub approved_at: Option<String>,
-    pub step: QueueStep,
+    pub state: QueueStep,
     /// What happens to it now, or what it waits for.
     pub text: String,
+    pub approved_by: Option<String>,
+    pub approved_at: Option<String>,
     /// Since when it is in this step.
     pub since: Option<String>,
     /// The command that tests the merge, while it runs.
@@ -348,7 +369,7 @@ pub enum QueueStep {
     /// Main is being moved.
     Landing,
     /// It waits for its turn.
-    Waiting,
+    Waits,
     /// Something is in the way.
     Held,
 }
@@ -441,29 +462,37 @@ pub enum FieldKind {
 pub struct Terms {
     /// In the order of the columns.
     pub statuses: Vec<StatusTerm>,
-    /// Every status to every other, for the person who asks.
+    /// Every status to every other, for a person.
     pub moves: Vec<MoveTerm>,
-    pub waiting: Vec<WaitingTerm>,
-    /// The names of priorities and types, by their value.
+    pub waiting_kinds: Vec<Term>,
+    /// The groups of workers, in their order.
+    pub attention: Vec<Term>,
+    pub worker_states: Vec<Term>,
+    pub queue_steps: Vec<Term>,
     pub types: Vec<String>,
-    pub keys: Vec<KeyTerm>,
     /// The agents that the settings have.
     pub agents: Vec<String>,
-    pub worker_states: BTreeMap<String, String>,
-    pub attention: BTreeMap<String, String>,
-    pub queue_steps: BTreeMap<String, String>,
+    pub keys: Vec<KeyTerm>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Term {
+    pub id: String,
+    pub label: String,
+    pub glyph: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusTerm {
     #[schemars(with = "Words<Status>")]
-    pub status: Status,
+    pub id: Status,
     pub label: String,
+    pub glyph: String,
     /// Nothing leaves it.
     #[serde(rename = "final")]
     pub is_final: bool,
     /// What it means, in one sentence.
-    pub text: String,
+    pub words: String,
 }
 
 /// The move of a task from one status to another.
@@ -473,19 +502,11 @@ pub struct MoveTerm {
     pub from: Status,
     #[schemars(with = "Words<Status>")]
     pub to: Status,
-    /// The rule, if it forbids the move.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<String>,
+    pub allowed: bool,
+    /// The words of the rule if it is not allowed; else what the move asks for.
+    pub words: String,
     /// What the move requires. A task that has one of them already need not be given it again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<Field>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WaitingTerm {
-    #[schemars(with = "Words<Kind>")]
-    pub kind: Kind,
-    pub label: String,
 }
 
 /// A key, and what it does in which views.
@@ -493,10 +514,12 @@ pub struct WaitingTerm {
 pub struct KeyTerm {
     /// What it does, as a code.
     pub action: String,
-    /// As in `Ctrl+K`, `j`, `?`. Any of them does it.
+    /// Ways to press it: `Ctrl+K`, `?`, `Space`, or two strokes with a space between them: `G I`.
     pub keys: Vec<String>,
-    /// In which views: `board`, `inbox`, …; `all` for everywhere.
+    /// Names of views; empty: everywhere.
     pub views: Vec<String>,
     /// What it does, in words.
-    pub label: String,
+    pub words: String,
+    /// Shown in the foot of its views.
+    pub foot: bool,
 }

@@ -12,8 +12,8 @@ function loaded(): Rows {
   return rows;
 }
 
-function change(tasks: TaskRow[], gone: string[] = []): ViewChange {
-  return { seq: 2, at: view.at, tasks, gone: { tasks: gone } };
+function change(tasks: TaskRow[]): ViewChange {
+  return { seq: 2, at: view.at, tasks, gone: {} };
 }
 
 test('counts and lists come from the same rows', () => {
@@ -46,10 +46,9 @@ test('only lists that changed are new', () => {
 
 test('a row that is gone is in no list', () => {
   const rows = loaded();
-  rows.apply(change([], ['ta-1', 'unknown']));
-  expect(rows.row('tasks', 'ta-1')).toBe(undefined);
-  expect(rows.count('tasks')).toBe(76);
-  expect(rows.list('tasks', 'IN_PROGRESS')).not.toContain('ta-1');
+  rows.apply({ ...change([]), gone: { queue: ['ta-2', 'unknown'] } });
+  expect([rows.row('queue', 'ta-2'), rows.count('queue')]).toEqual([undefined, 9]);
+  expect(rows.list('queue')[0]).toBe('ta-3');
 });
 
 test('a whole view replaces everything', () => {

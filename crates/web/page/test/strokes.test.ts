@@ -33,8 +33,8 @@ test('two strokes make one action, and a wrong second one begins anew', () => {
 
 test('a row of the view comes before one that holds everywhere', () => {
   const keys = [
-    { action: 'everywhere', keys: ['N'], views: [], words: '' },
-    { action: 'deny', keys: ['N'], views: ['inbox'], words: '' },
+    { action: 'everywhere', keys: ['N'], views: [], words: '', foot: false },
+    { action: 'deny', keys: ['N'], views: ['inbox'], words: '', foot: false },
   ];
   expect(match(keys, 'inbox', '', 'N')).toEqual({ action: 'deny' });
   expect(match(keys, 'board', '', 'N')).toEqual({ action: 'everywhere' });

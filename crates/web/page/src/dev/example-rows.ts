@@ -2,11 +2,12 @@
 import type { QueueRow, WaitingRow, WorkerRow } from '../api/view';
 
 type Aged<T> = Omit<T, 'seq' | 'since'> & { age: number };
+type Shown = Pick<WorkerRow, 'id' | 'name' | 'state' | 'attention' | 'task' | 'title' | 'text' | 'agent' | 'tone'> & { age: number };
 
-const worker = (id: string, state: string, attention: string, age: number, task: string | null, title: string, text: string, agent: string, tone = ''): Aged<WorkerRow> =>
+const worker = (id: string, state: WorkerRow['state'], attention: WorkerRow['attention'], age: number, task: string | null, title: string, text: string, agent: string, tone: WorkerRow['tone'] = ''): Shown =>
   ({ id, name: id, state, attention, age, task, title, text, agent, tone });
 
-export const EXAMPLE_WORKERS: Aged<WorkerRow>[] = [
+export const EXAMPLE_WORKERS: Shown[] = [
   worker('F', 'working', 'waits', 360, 'ta-17', 'Keep fixtures out of the tree', "asks: Bash git rm -r --cached 'locale/zh-Hans-CN/…", 'claude sonnet', 'you'),
   worker('H', 'working', 'waits', 660, 'ta-19', 'Rewrite the parser without awk', 'budget: $2.00 of $2.00', 'claude opus', 'you'),
   worker('D', 'stuck', 'stuck', 2280, 'ta-4', 'Add median', 'ended by signal 9, 5 in a row; tree is kept', 'claude sonnet', 'bad'),
@@ -21,13 +22,13 @@ export const EXAMPLE_WORKERS: Aged<WorkerRow>[] = [
   worker('J', 'ready', 'work', 40, 'ta-13', 'Print the standard deviation', 'its tree is being made', 'claude sonnet'),
 ];
 
-type AgedWaiting = Omit<Aged<WaitingRow>, 'id' | 'rank' | 'until'> & { frees?: number };
+type AgedWaiting = Pick<Aged<WaitingRow>, 'kind' | 'glyph' | 'project' | 'text' | 'about' | 'blocks' | 'task' | 'age'>;
 
-const waits = (kind: string, glyph: string, text: string, about: string, blocks: number, age: number, task: string | null, project = 'tally'): AgedWaiting =>
+const waits = (kind: WaitingRow['kind'], glyph: string, text: string, about: string, blocks: number, age: number, task: string | null, project = 'tally'): AgedWaiting =>
   ({ kind, glyph, text, about, blocks: Array.from({ length: blocks }, (_, index) => `ta-${28 + index}`), age, task, project });
 
 export const EXAMPLE_WAITING: AgedWaiting[] = [
-  { ...waits('approval', 'task.NEEDS_APPROVAL', 'F asks to run git rm -r --cached …', 'ta-17 Keep fixtures out of the tree', 6, 360, 'ta-17'), frees: 1440 },
+  waits('approval', 'task.NEEDS_APPROVAL', 'F asks to run git rm -r --cached …', 'ta-17 Keep fixtures out of the tree', 6, 360, 'ta-17'),
   waits('question', 'architect.ESCALATED', 'What is the mean of no numbers at all: 0, or an error?', 'architect, spec tally', 4, 720, null),
   waits('review', 'task.REVIEW', 'Review: Refuse what is not a number', 'ta-8, +22 −3, checks green', 2, 1020, 'ta-8'),
   waits('stuck_worker', 'worker.stuck', 'D is stuck: ended by signal 9, five times in a row', 'ta-4 Add median', 2, 2280, 'ta-4'),
@@ -47,8 +48,8 @@ export const EXAMPLE_QUEUE: Pick<QueueRow, 'task' | 'title' | 'state' | 'text'>[
   { task: 'ta-18', title: 'Use the check in every command', state: 'testing', text: 'testing 0:41 of about 1:10' },
   { task: 'ta-20', title: 'One place for exit codes', state: 'testing', text: 'testing 0:12 of about 1:10' },
   { task: 'ta-67', title: 'Read the numbers of a whole folder, and say of which file each line is', state: 'testing', text: 'testing 0:12 of about 1:10' },
-  { task: 'ta-68', title: '数字の列を揃えて表示する', state: 'suspect', text: 'under suspicion' },
-  { task: 'ta-69', title: 'Say which line was the first', state: 'suspect', text: 'under suspicion' },
+  { task: 'ta-68', title: '数字の列を揃えて表示する', state: 'waits', text: 'waits for its turn' },
+  { task: 'ta-69', title: 'Say which line was the first', state: 'waits', text: 'waits for its turn' },
   { task: 'ta-70', title: 'Percentile without sorting', state: 'waits', text: 'waits for a slot' },
   { task: 'ta-71', title: 'Name the commands in README.md', state: 'waits', text: 'README.md in your checkout is in the way' },
 ];

@@ -1,12 +1,14 @@
 /** Tasks of the example data, by status. Written for looking at, with the lengths and scripts that break layouts. */
 
+import type { CardLine } from '../api/view';
+
 export interface ExampleTask {
   id: string;
   title: string;
   /** Seconds in its status. */
   age: number;
   priority?: number;
-  lines?: { text: string; glyph: string; tone: string; tasks?: string[] }[];
+  lines?: CardLine[];
   note?: string;
   agent?: string;
   added?: number;

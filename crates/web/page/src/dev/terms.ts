@@ -1,12 +1,14 @@
 /** Terms of the example data. The real ones come from the server: nothing else of the page may read this file. */
 import type { Move, Terms } from '../api/view';
 
-const STATUSES: [string, string][] = [
+type Status = Terms['statuses'][number]['id'];
+
+const STATUSES: [Status, string][] = [
   ['INBOX', 'Inbox'], ['ASSIGNED', 'Assigned'], ['IN_PROGRESS', 'In progress'], ['REVIEW', 'Review'],
   ['NEEDS_APPROVAL', 'Needs approval'], ['BLOCKED', 'Blocked'], ['DONE', 'Done'], ['CANCELED', 'Canceled'],
 ];
 
-const field = (name: string, label: string) => ({ name, label, kind: 'text', required: true });
+const field = (name: string, label: string) => ({ name, label, kind: 'text' as const, required: true, text: '' });
 
 const MOVES: Move[] = [
   { from: 'IN_PROGRESS', to: 'REVIEW', allowed: true, words: 'Asks for 2 fields: deliverable, checklist. The cost comes from the runs.', fields: [field('deliverable', 'Deliverable'), field('checklist', 'Checklist')] },
@@ -19,7 +21,7 @@ const MOVES: Move[] = [
 ];
 
 export const EXAMPLE_TERMS: Terms = {
-  statuses: STATUSES.map(([id, label]) => ({ id, label, glyph: `task.${id}` })),
+  statuses: STATUSES.map(([id, label]) => ({ id, label, glyph: `task.${id}`, final: false, words: '', foot: false })),
   moves: MOVES,
   waitingKinds: [
     { id: 'approval', label: 'Needs approval', glyph: 'task.NEEDS_APPROVAL' },
@@ -31,25 +33,29 @@ export const EXAMPLE_TERMS: Terms = {
     { id: 'dead_dependency', label: 'Never starts', glyph: 'dead' },
     { id: 'proposal', label: 'Proposal', glyph: 'pen' },
   ],
-  attention: [{ id: 'waits', label: 'Wait for you' }, { id: 'stuck', label: 'Stuck' }, { id: 'idle', label: 'Idle' }, { id: 'work', label: 'At work' }],
+  attention: [{ id: 'waits', label: 'Wait for you', glyph: 'worker.idle' }, { id: 'stuck', label: 'Stuck', glyph: 'worker.idle' }, { id: 'idle', label: 'Idle', glyph: 'worker.idle' }, { id: 'work', label: 'At work', glyph: 'worker.idle' }],
+  workerStates: [],
+  queueSteps: [{ id: 'landing', label: 'Landing', glyph: 'arrow' }, { id: 'testing', label: 'Testing', glyph: 'clock' }, { id: 'waits', label: 'Waiting', glyph: 'queue' }, { id: 'held', label: 'Held up', glyph: 'clock' }],
+  types: ['bug', 'feature', 'task', 'epic', 'chore'],
+  agents: ['claude', 'codex'],
   keys: [
     { action: 'board.move', keys: ['Space'], views: ['board'], words: 'move', foot: true },
     { action: 'open', keys: ['Enter'], views: ['board', 'queue', 'fleet'], words: 'open', foot: true },
     { action: 'why', keys: ['W'], views: ['board', 'task'], words: 'why', foot: true },
-    { action: 'next', keys: ['J', '↓'], views: [], words: 'next' },
-    { action: 'previous', keys: ['K', '↑'], views: [], words: 'previous' },
-    { action: 'filter', keys: ['/'], views: [], words: 'filter' },
-    { action: 'task.new', keys: ['C'], views: ['board'], words: 'new task' },
+    { action: 'next', keys: ['J', '↓'], views: [], words: 'next', foot: false },
+    { action: 'previous', keys: ['K', '↑'], views: [], words: 'previous', foot: false },
+    { action: 'filter', keys: ['/'], views: [], words: 'filter', foot: false },
+    { action: 'task.new', keys: ['C'], views: ['board'], words: 'new task', foot: false },
     { action: 'approve', keys: ['Y'], views: ['inbox'], words: 'approve', foot: true },
     { action: 'deny', keys: ['N'], views: ['inbox'], words: 'deny', foot: true },
     { action: 'select', keys: ['X'], views: ['inbox'], words: 'select several', foot: true },
     { action: 'undo', keys: ['Z'], views: ['inbox'], words: 'undo', foot: true },
-    { action: 'go.inbox', keys: ['G I'], views: [], words: 'go to the inbox' },
-    { action: 'go.board', keys: ['G B'], views: [], words: 'go to the board' },
-    { action: 'go.fleet', keys: ['G F'], views: [], words: 'go to the fleet' },
-    { action: 'go.queue', keys: ['G Q'], views: [], words: 'go to the queue' },
-    { action: 'connection.check', keys: ['R'], views: [], words: 'try now' },
-    { action: 'palette.open', keys: ['Ctrl+K'], views: [], words: 'search or do' },
+    { action: 'go.inbox', keys: ['G I'], views: [], words: 'go to the inbox', foot: false },
+    { action: 'go.board', keys: ['G B'], views: [], words: 'go to the board', foot: false },
+    { action: 'go.fleet', keys: ['G F'], views: [], words: 'go to the fleet', foot: false },
+    { action: 'go.queue', keys: ['G Q'], views: [], words: 'go to the queue', foot: false },
+    { action: 'connection.check', keys: ['R'], views: [], words: 'try now', foot: false },
+    { action: 'palette.open', keys: ['Ctrl+K'], views: [], words: 'search or do', foot: false },
     { action: 'help.open', keys: ['?'], views: [], words: 'keys', foot: true },
   ],
 };

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { signOut } from '../api/session';
 import { Menu, type MenuItem } from '../parts/Menu';
 import { checkNow } from '../store/driver';
-import { useFacts } from '../store/store';
+import { usePerson } from '../store/store';
 import { openHelp } from './palette-state';
 import { density, setDensity, setTheme, theme, type Theme } from './theme';
 
@@ -30,7 +30,7 @@ export function usePersonItems(): MenuItem[] {
 }
 
 export function PersonMenu() {
-  const person = useFacts()?.person;
+  const person = usePerson()?.name;
   const items = usePersonItems();
   if (!person) return null;
   return (

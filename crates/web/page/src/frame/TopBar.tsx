@@ -1,9 +1,8 @@
 import { Link } from 'wouter';
 import { Glyph } from '../parts/Glyph';
 import { Keys } from '../parts/KeyCap';
-import { Menu } from '../parts/Menu';
-import { Plain, plain } from '../parts/plain';
-import { useCount, useFacts, useStore, useTerms } from '../store/store';
+import { Plain } from '../parts/plain';
+import { useCount, useFacts, useTerms } from '../store/store';
 import { ConnectionSign } from './ConnectionSign';
 import { PersonMenu } from './PersonMenu';
 import { openPalette } from './palette-state';
@@ -46,21 +45,5 @@ export function Count({ view }: { view: ViewEntry }) {
 
 function ProjectSwitcher() {
   const name = useFacts()?.project;
-  const projects = useStore((state) => state.rows.all('projects'));
-  // The table is one map that changes in place.
-  useStore((state) => state.version);
-  if (!name) return <span className="project">Adjutant</span>;
-  const items = [...projects.values()].map((project) => ({
-    id: project.id,
-    label: plain(project.waiting > 0 ? `${project.name}, ${project.waiting} waiting` : project.name),
-    checked: project.name === name,
-    // Another project is another address of the server: the page starts there with its own stream.
-    run: () => location.assign(`/p/${encodeURIComponent(project.name)}/board`),
-  }));
-  if (items.length < 2) return <span className="project"><Plain text={name} /></span>;
-  return (
-    <Menu className="project" label="Projects" items={items}>
-      <span className="hide">Project </span><Plain text={name} /> <Glyph name="down" size={14} />
-    </Menu>
-  );
+  return <span className="project">{name ? <Plain text={name} /> : 'Adjutant'}</span>;
 }

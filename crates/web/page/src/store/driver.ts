@@ -6,7 +6,7 @@ import { readEvents, type ServerEvent } from '../api/sse';
 import type { Heartbeat, Terms, View, ViewChange } from '../api/view';
 import { setServerTime, stopClock } from './clock';
 import { initial, step, type Connection, type ConnectionEvent } from './connection';
-import { putChanges, putView, setConnection, setTerms, useStore } from './store';
+import { putChanges, putView, setConnection, setPerson, setTerms, useStore, type Person } from './store';
 
 const TICK_MS = 500;
 
@@ -67,6 +67,8 @@ async function follow(attempt: number): Promise<void> {
 }
 
 async function loadTerms(signal: AbortSignal): Promise<void> {
+  const person = await request<Person>('get', '/caller', undefined, signal);
+  if (person.ok) setPerson(person.value);
   const answer = await request<Terms>('get', '/terms', undefined, signal);
   // Without a session, the stream says so next.
   if (answer.ok) setTerms(answer.value);

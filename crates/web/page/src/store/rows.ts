@@ -41,7 +41,7 @@ export class Rows {
   }
 
   apply(change: ViewChange): void {
-    for (const table of TABLES) this.changeTable(table, change[table] ?? [], change.gone?.[table] ?? []);
+    for (const table of TABLES) this.changeTable(table, change[table] ?? [], (change.gone as Partial<Record<TableName, string[]>>)[table] ?? []);
   }
 
   private replaceTable<T extends TableName>(table: T, rows: readonly Tables[T][]): void {

@@ -1,8 +1,11 @@
 /** The one store of the page: connection, rows, terms. Everything that is counted or shown comes from it. */
 import { create } from 'zustand';
+import type { components } from '../api/types';
 import type { Terms, View, ViewChange, TableName, Tables } from '../api/view';
 import { actionsOn, initial, type Connection } from './connection';
 import { Rows } from './rows';
+
+export type Person = components['schemas']['WhoAsks'];
 
 export interface PageState {
   connection: Connection;
@@ -10,11 +13,13 @@ export interface PageState {
   /** Grows with every change of rows: `rows` itself is one object that is changed in place. */
   version: number;
   terms: Terms | null;
+  /** Who looks at the page, as the server knows them. */
+  person: Person | null;
   /** The page has had a whole view. */
   loaded: boolean;
 }
 
-export const useStore = create<PageState>(() => ({ connection: initial, rows: new Rows(), version: 0, terms: null, loaded: false }));
+export const useStore = create<PageState>(() => ({ connection: initial, rows: new Rows(), version: 0, terms: null, person: null, loaded: false }));
 
 export function setConnection(connection: Connection): void {
   if (connection !== useStore.getState().connection) useStore.setState({ connection });
@@ -22,6 +27,10 @@ export function setConnection(connection: Connection): void {
 
 export function setTerms(terms: Terms): void {
   useStore.setState({ terms });
+}
+
+export function setPerson(person: Person): void {
+  useStore.setState({ person });
 }
 
 export function putView(view: View): void {
@@ -70,6 +79,10 @@ export function useCount(table: TableName): number {
 
 export function useFacts(): Tables['facts'] | undefined {
   return useStore((state) => state.rows.row('facts', 'frame'));
+}
+
+export function usePerson(): Person | null {
+  return useStore((state) => state.person);
 }
 
 export function useTerms(): Terms | null {
