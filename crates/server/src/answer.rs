@@ -82,7 +82,7 @@ async fn routed(
             true => transport.names.check_host(parts)?,
             false => match transport.names.check(parts) {
                 Err(_) if transport.names.is_followed_link(parts) => {
-                    return Ok(pages::followed(parts.uri.path()));
+                    return Ok(pages::followed(parts));
                 }
                 checked => checked?,
             },

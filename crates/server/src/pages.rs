@@ -27,10 +27,71 @@ const SHELL_BODY: &str = "<h1>Adjutant</h1><p>You are not signed in. Run <code>a
     link that it prints.</p><noscript><p>These pages need JavaScript.</p></noscript>";
 const SHELL_SCRIPT: &str = "<script src=\"/page.js\"></script>";
 
+/// First parts of paths that are no page of the web page: what stands behind them is for programs, or is a page of its own.
+const NOT_OF_THE_PAGE: &[&str] = &[
+    "api",
+    "v1",
+    "mcp",
+    "metrics",
+    "docs",
+    "openapi.json",
+    "healthz",
+    "readyz",
+    "session",
+    "style.css",
+    "page.js",
+];
+
+/// The web page, where it is built in: one document for all of its addresses, the same for everybody. It says nothing of
+/// any project; what it shows it asks for by itself, with the page key.
+fn page(parts: &Parts) -> Option<Response> {
+    let path = parts.uri.path();
+    if let Some(file) = web::file(path).filter(|file| file.path != "/index.html") {
+        return Some(embedded(file, parts));
+    }
+    let within = match path.strip_prefix("/p/") {
+        Some(rest) => rest.split_once('/').map_or("", |(_, within)| within),
+        None => path.trim_start_matches('/'),
+    };
+    let first = within.split('/').next().unwrap_or_default();
+    let wanted = !NOT_OF_THE_PAGE.contains(&first) && (path == ENTER || accepts_html(parts));
+    wanted.then(web::index).flatten().map(|index| embedded(index, parts))
+}
+
+/// A browser that opens an address, and no program.
+fn accepts_html(parts: &Parts) -> bool {
+    let accepted = parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accepted.is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// A file of the page in the form that the browser takes, or that it has it already.
+fn embedded(file: &'static web::File, parts: &Parts) -> Response {
+    let text = |name| parts.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let seen =
+        text(header::IF_NONE_MATCH).is_some_and(|tags| tags.split(',').any(|tag| tag.trim() == file.tag));
+    let (bytes, encoding) = file.encoded(text(header::ACCEPT_ENCODING).unwrap_or_default());
+    let mut response = typed(file.content_type(), if seen { &b""[..] } else { bytes });
+    let kept = if file.is_immutable() { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
+    headers.insert(header::ETAG, HeaderValue::from_static(file.tag));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    if let Some(encoding) = encoding.filter(|_| !seen) {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+    }
+    if seen {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    response
+}
+
 /// What is the same for everybody and says nothing of any project.
 pub(super) fn before_anybody_asks(_: &TcpTransport, parts: &Parts) -> Option<Response> {
     if parts.method != Method::GET {
         return None;
+    }
+    if let Some(page) = page(parts) {
+        return Some(page);
     }
     match parts.uri.path() {
         "/healthz" => Some(plain("ok\n")),
@@ -50,8 +111,11 @@ pub(super) fn shell() -> Response {
 
 /// For a browser that followed a link on another web page. The secret of a link of ours is behind the `#`, where that
 /// page is, so refusing it would protect nothing.
-pub(super) fn followed(path: &str) -> Response {
-    match path {
+pub(super) fn followed(parts: &Parts) -> Response {
+    if let Some(page) = page(parts) {
+        return page;
+    }
+    match parts.uri.path() {
         ENTER => html(StatusCode::OK, "Adjutant", ENTER_BODY),
         _ => shell(),
     }
@@ -92,6 +156,12 @@ fn home(projects: &[&str]) -> String {
             let _ = write!(page, "<li><a href=\"/p/{name}/\">{name}</a></li>");
         }
         page.push_str("</ul>");
+    }
+    if web::index().is_none() {
+        page.push_str(
+            "<p>This program was built without its web page. To get it, install node 20 or later, which brings npm, and \
+             build again: <code>cargo build</code> builds the page, too.</p>",
+        );
     }
     page.push_str(
         "<p>Programs use <code>/api/v1</code>: see the <a href=\"/docs\">HTTP interface</a> (<a \
@@ -261,6 +331,7 @@ fn plain(text: &'static str) -> Response {
 
 /// Nothing but what we serve ourselves is loaded or run, and nobody shows it inside a page of theirs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+    manifest-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 fn typed(kind: &'static str, body: impl Into<Body>) -> Response {

@@ -229,8 +229,8 @@ fn a_browser_that_opens_an_agents_page_gives_it_nothing_that_lets_it_in() {
         assert!(browser.until(&tab, "You are not signed in").contains("adj url"));
         let link = here.ok(&["url"]).trim().replace("127.0.0.1", host);
         browser.go(&tab, &link);
-        let home = browser.until(&tab, "HTTP interface");
-        assert!(home.starts_with(&format!("{own}/\n")) && !home.contains("not signed in"), "{home}");
+        let home = browser.until(&tab, "Live");
+        assert!(home.starts_with(&format!("{own}/board\n")) && !home.contains("not signed in"), "{home}");
         assert!(browser.value(&tab, asked).as_str().unwrap().starts_with("200"));
 
         // The person opens what the agent serves, under this name and another.
@@ -264,9 +264,9 @@ fn a_browser_that_opens_an_agents_page_gives_it_nothing_that_lets_it_in() {
 
         // The person notices nothing of it: not in this tab, not after a reload, not in another.
         browser.go(&tab, &format!("{own}/"));
-        browser.until(&tab, "HTTP interface");
+        browser.until(&tab, "Live");
         browser.send(Some(&tab), "Page.reload", json!({})).unwrap();
-        browser.until(&tab, "HTTP interface");
+        browser.until(&tab, "Live");
         assert!(browser.value(&tab, asked).as_str().unwrap().contains("seen by a person"));
         let second = browser.open(&format!("{own}/docs#listTasks"));
         assert!(browser.until(&second, "Every path starts with").contains("/tasks"));

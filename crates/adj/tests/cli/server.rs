@@ -181,7 +181,7 @@ impl Answer {
     pub fn read(mut stream: TcpStream) -> Answer {
         let mut text = Vec::new();
         let _ = stream.read_to_end(&mut text);
-        let text = String::from_utf8(text).unwrap();
+        let text = String::from_utf8_lossy(&text).into_owned();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let status = head.split(' ').nth(1).unwrap_or("0").parse().unwrap();
         Answer { status, head: head.to_owned(), text: body.to_owned() }
@@ -389,7 +389,7 @@ fn only_our_own_name_and_page_are_answered_and_never_without_a_token() {
         assert_eq!(query.status, 401, "{path}");
     }
     // A person who opens them is told in a page what to do.
-    for path in ["/docs", "/openapi.json", "/api/v1/tasks", "/p/nowhere/"] {
+    for path in ["/docs", "/openapi.json", "/api/v1/tasks", "/p/nowhere/docs"] {
         let opened = format!("GET {path} HTTP/1.1\nHost: {host}\nAccept: text/html,*/*;q=0.8");
         let page = server.raw(&opened, b"");
         assert_eq!(
@@ -399,6 +399,30 @@ fn only_our_own_name_and_page_are_answered_and_never_without_a_token() {
         );
         assert!(page.text.contains("adj url"), "{path}: {}", page.text);
     }
+    // The web page is the same at all of its addresses and for everybody, and says nothing of any project.
+    let page = |path: &str, more: &str| {
+        server.raw(&format!("GET {path} HTTP/1.1\nHost: {host}\nAccept: text/html{more}"), b"")
+    };
+    let board = page("/board", "");
+    assert!(board.status == 200 && board.text.contains("/assets/"), "{}", board.text);
+    for path in ["/", "/task/t-1/review", "/p/nowhere/inbox", "/enter"] {
+        assert_eq!((page(path, "").status, page(path, "").text), (200, board.text.clone()), "{path}");
+    }
+    let policy = board.header("content-security-policy").unwrap();
+    assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
+    let tag = board.header("etag").unwrap();
+    assert_eq!(page("/board", &format!("\nIf-None-Match: {tag}")).status, 304);
+    let script =
+        board.text.split('"').find(|part| part.starts_with("/assets/") && part.ends_with(".js")).unwrap();
+    let asked = |encodings: &str| {
+        server.raw(&format!("GET {script} HTTP/1.1\nHost: {host}\nAccept-Encoding: {encodings}"), b"")
+    };
+    for (encodings, sent) in [("gzip, br", Some("br")), ("gzip", Some("gzip")), ("identity", None)] {
+        let answer = asked(encodings);
+        assert_eq!((answer.status, answer.header("content-encoding")), (200, sent), "{encodings}");
+        assert!(answer.header("cache-control").unwrap().contains("immutable"), "{encodings}");
+    }
+    assert_eq!(server.raw(&format!("GET /assets/none.js HTTP/1.1\nHost: {host}"), b"").status, 401);
     // Somebody clicks on a link in a chat on the web: that page learns nothing, and the link works.
     for site in ["cross-site", "same-site"] {
         let clicked = |line: &str, dest: &str| {
@@ -406,7 +430,7 @@ fn only_our_own_name_and_page_are_answered_and_never_without_a_token() {
             server.raw(&format!("{line} HTTP/1.1\nHost: {host}\n{headers}\nContent-Length: 0"), b"")
         };
         let enter = clicked("GET /enter", "document");
-        assert!(enter.status == 200 && enter.text.contains("/enter.js"), "{site}: {}", enter.text);
+        assert!(enter.status == 200 && enter.text.contains("/assets/"), "{site}: {}", enter.text);
         let docs = clicked("GET /docs", "document");
         assert!(docs.status == 401 && docs.text.contains("adj url"), "{site}: {}", docs.text);
         assert_eq!(clicked("GET /enter", "iframe").status, 403, "{site}");

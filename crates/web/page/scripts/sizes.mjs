@@ -15,7 +15,7 @@ function add(name, bytes, isFirst) {
 }
 
 add('index.html', Buffer.from(html), true);
-for (const name of readdirSync(`${dist}/assets`).sort()) {
+for (const name of readdirSync(`${dist}/assets`).sort().filter((name) => !/\.(br|gz)$/.test(name))) {
   add(name, readFileSync(`${dist}/assets/${name}`), html.includes(name) || name.startsWith('board-'));
 }
 console.table(rows);
