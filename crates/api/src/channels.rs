@@ -329,18 +329,12 @@ fn is_for(entry: &Entry, agent: &AgentName) -> bool {
 }
 
 fn is_wanted(entry: &Entry, all: bool, wanted: Option<&str>) -> bool {
-    let said = matches!(entry.event, EntryKind::Message | EntryKind::Announcement) || is_warning(entry);
+    let said = matches!(entry.event, EntryKind::Message | EntryKind::Announcement) || entry.warning;
     let has = |text: &Option<String>, wanted: &str| {
         text.as_ref().is_some_and(|text| text.to_lowercase().contains(wanted))
     };
     let found = wanted.is_none_or(|wanted| has(&entry.text, wanted) || (said && has(&entry.by, wanted)));
     (said || all) && found
-}
-
-/// The channel's own note that an agent answered and did not end its turn.
-pub fn is_warning(entry: &Entry) -> bool {
-    let warns = |text: &String| text.ends_with(turn::WITHOUT_TURN_COMPLETE);
-    entry.event == EntryKind::Notice && entry.text.as_ref().is_some_and(warns)
 }
 
 fn entry(call: &Call, world: &World, name: &ChannelName, record: &Record) -> Option<Entry> {
@@ -371,6 +365,7 @@ pub fn told(record: &Record) -> Option<Entry> {
         by: None,
         number: None,
         text: None,
+        warning: false,
         held: false,
         recipient: None,
         receipts: Vec::new(),
@@ -397,10 +392,10 @@ pub fn told(record: &Record) -> Option<Entry> {
         Event::ChannelSaid(e) => {
             let event = match e.kind {
                 SaidKind::Announcement => EntryKind::Announcement,
-                SaidKind::Turn | SaidKind::Log => EntryKind::Notice,
+                SaidKind::Turn | SaidKind::Log | SaidKind::Unended => EntryKind::Notice,
             };
             let recipient = e.to.as_ref().and_then(text_of);
-            Entry { event, recipient, text: Some(e.text.clone()), ..empty }
+            Entry { event, recipient, text: Some(e.text.clone()), warning: e.is_unended(), ..empty }
         }
         Event::TurnMoved(e) => {
             let moved = event.transition()?;

@@ -4,6 +4,7 @@ use super::types::run::{ListQuery, Open, Piece, Reported, Run, Sent, ToolCall, W
 use super::types::{Nothing, Page, Paging};
 use super::{Call, Problem, field, member, time, view, wrong};
 use kernel::event::ToolAudited;
+use kernel::words::ActorName;
 use kernel::world::TOOL_NOT_ALLOWED;
 use kernel::{Actor, Ask, Event, Reply};
 use log::Record;
@@ -166,9 +167,9 @@ fn add(rows: &mut Vec<ToolCall>, record: &Record, audited: ToolAudited, run: &ke
         Some(row) => row,
         None => {
             // What an agent of the fleet does is told by what it prints.
-            let actor = match record.actor.as_str() {
-                "system" => format!("system for {}", run.agent),
-                actor => actor.to_owned(),
+            let actor = match ActorName::read(&record.actor) {
+                Some(ActorName::System) => ActorName::SystemFor(run.agent.as_str()).to_string(),
+                _ => record.actor.clone(),
             };
             rows.push(ToolCall {
                 id: audited.call.to_string(),

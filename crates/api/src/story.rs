@@ -446,7 +446,7 @@ impl Story {
             Event::ChannelSaid(said) if said.kind == SaidKind::Announcement => {
                 Some((Tone::Wrong, format!("{}: {}", said.channel, said.text)))
             }
-            Event::ChannelSaid(said) if said.text.ends_with(machines::turn::WITHOUT_TURN_COMPLETE) => {
+            Event::ChannelSaid(said) if said.is_unended() => {
                 Some((Tone::Wrong, format!("{}: ⚠️ {}", said.channel, said.text)))
             }
             Event::TurnMoved(moved) => turn_waits(world, moved),
