@@ -9,7 +9,7 @@ use super::types::channel::{
     NewMember, NewMessage, OverrideTo, ReviewDecision, TurnAction, TurnWord,
 };
 use super::types::{Cursor, Limit, Nothing, Page, Paging, Room, json_bytes, task};
-use super::{Call, Problem, WAIT_MAX, board, field, time, view, wrong};
+use super::{Call, Problem, WAIT_MAX, board, field, scope, time, view, wrong};
 use kernel::event::SaidKind;
 use kernel::rooms::{self, About, OwnTimes, Seat};
 use kernel::world::Spend;
@@ -21,18 +21,8 @@ use machines::turn;
 pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Channel>, Problem> {
     let world = call.world();
     let open = world.channels.iter().filter(|(_, channel)| query.all || !channel.is_closed());
-    let own = open.filter(|(name, channel)| is_part_of(name, channel, call.request));
+    let own = open.filter(|(name, channel)| scope::is_part_of(name, channel, call.request));
     Ok(Page::made_of(own, query.after, query.limit, |(name, channel)| shown(call, &world, name, channel)))
-}
-
-/// Whether the caller may know what is said there.
-pub fn is_part_of(name: &ChannelName, channel: &rooms::Channel, request: &super::Request) -> bool {
-    match &request.actor {
-        Actor::Agent { name: agent, .. } => {
-            channel.place(agent).is_some() && super::scope::speaks_in(request, name.as_str())
-        }
-        Actor::Human(_) | Actor::System | Actor::SystemFor(_) => true,
-    }
 }
 
 pub fn show(call: &Call, name: ChannelName, _: Nothing, _: Nothing) -> Result<Channel, Problem> {
