@@ -813,6 +813,11 @@ impl OutboxHost for Stage<'_> {
         Err(Trouble::Failure(format!("outcome {what:?} of {} was refused: {refusal}", fence.effect)))
     }
 
+    fn unfit(&mut self, fence: &Fence, effect: &Effect, what: &Happened) -> Result<(), Trouble> {
+        let (id, kind) = (&fence.effect, effect.kind());
+        Err(Trouble::Failure(format!("effect {id} ({kind}) cannot come to {what:?}")))
+    }
+
     async fn lease(
         &mut self,
         holder: &'static str,
