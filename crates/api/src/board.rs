@@ -123,7 +123,7 @@ pub fn shown(call: &Call, id: &TaskId) -> Result<Shown, Problem> {
     }
 }
 
-/// All of a task. Whoever only reads moves nothing.
+/// All of a task. A caller that only reads gets no moves.
 fn whole(call: &Call, world: &kernel::World, task: &Task) -> Shown {
     let mut shown = view::task(world, task, &call.request.actor);
     if let Some(whole) = shown.whole.as_mut().filter(|_| call.request.reads_only) {

@@ -227,7 +227,7 @@ pub fn messages(
     known(&call.world(), &name)?;
     if let Actor::Agent { name: agent, .. } = &call.request.actor {
         let heard = call.submit_beside(Ask::Hear { channel: name.clone(), agent: agent.clone() });
-        // A project that is only looked at keeps no receipts; whoever owns it does.
+        // Only the owner of the project records receipts; a reader does not.
         if let Err(problem) = heard
             && call.access.control.is_some()
         {
@@ -466,7 +466,7 @@ fn target(to: Option<OverrideTo>) -> Result<turn::State, Problem> {
     })
 }
 
-/// An agent means itself, a person whoever has the turn.
+/// An agent means itself; a person means the agent that has the turn.
 fn meant(call: &Call, name: &ChannelName) -> Result<AgentName, Problem> {
     if let Actor::Agent { name, .. } = &call.request.actor {
         return Ok(name.clone());

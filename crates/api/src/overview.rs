@@ -1,4 +1,4 @@
-//! What a fleet does now, on one page: what is read of the World for whoever watches.
+//! `GET /overview`: the current work of a fleet on one page, read from the World.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use kernel::world::Task;
 use machines::task::Status;
 use machines::{Millis, Wire};
 
-/// What is known beside the World.
+/// Facts that the World does not contain.
 #[derive(Default)]
 pub struct Beside {
     pub facts: Facts,
@@ -99,9 +99,9 @@ fn counts(world: &World, people: &OnPeople) -> TaskCounts {
     }
 }
 
-/// The tasks that the next run goes on with, without a person.
+/// The tasks that the next run continues without a person.
 fn continues(world: &World, people: &OnPeople) -> Continues {
-    // The next one would end where this one did; what to do about it is said for the person.
+    // The next run would stop at the same place; `for_you` has the command that helps.
     if world.main_is_known() && !world.main_is_green() {
         return Continues::default();
     }
@@ -117,14 +117,14 @@ fn continues(world: &World, people: &OnPeople) -> Continues {
     }
 }
 
-/// The tasks that wait for what a person must do elsewhere, by what that is.
+/// The tasks that wait for an item about another task or about the project, by that item.
 fn held(world: &World, people: &OnPeople) -> Vec<HeldTasks> {
     let open = |task: &Task| {
         matches!(task.status(), Status::Inbox | Status::Assigned | Status::InProgress)
             && !task.is_waiting_proposal()
     };
     let mut by_cause: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    // What is about the task itself is among the things to do.
+    // An item about the task itself is in `for_you`.
     for task in world.tasks.values().filter(|task| open(task) && !people.is_asked_by_name(task)) {
         if let Some(waits) = people.holds_up(world, task) {
             by_cause.entry(waits).or_default().push(task.id.to_string());
@@ -137,7 +137,7 @@ fn held(world: &World, people: &OnPeople) -> Vec<HeldTasks> {
     by_cause.into_iter().map(group).collect()
 }
 
-/// All that waits for a person, in the order of the list: what holds up most comes first.
+/// The items that need a person, in the order of the list: the item that blocks the most tasks is first.
 fn for_you(world: &World, people: OnPeople) -> Vec<ForYou> {
     let mut proposals = proposals(world);
     let line = |item: Waiting| {
@@ -150,7 +150,7 @@ fn for_you(world: &World, people: OnPeople) -> Vec<ForYou> {
     people.list.into_iter().filter_map(line).collect()
 }
 
-/// The tasks that agents proposed and nobody has decided on.
+/// The open proposals of agents.
 fn proposed(world: &World) -> Vec<&Task> {
     let waits = |task: &&Task| task.is_waiting_proposal() && !task.is_final();
     let mut tasks: Vec<&Task> = world.tasks.values().map(AsRef::as_ref).filter(waits).collect();
@@ -158,7 +158,7 @@ fn proposed(world: &World) -> Vec<&Task> {
     tasks
 }
 
-/// However many there are, they are one line: a command, and what it is about.
+/// All proposals together are one line: a command and its subject.
 fn proposals(world: &World) -> Option<(String, String)> {
     let tasks = proposed(world);
     let (first, proposed) = tasks.first().and_then(|task| Some((task, task.origin.proposed.as_ref()?)))?;
@@ -174,14 +174,14 @@ fn proposals(world: &World) -> Option<(String, String)> {
     })
 }
 
-/// What waits for people, and which tasks it holds up.
+/// The items that need a person, and the tasks that they block.
 struct OnPeople {
     list: Vec<Waiting>,
 }
 
 impl OnPeople {
-    /// What keeps a task from going on with the next run, as it follows `waits` in a sentence; `None`: it goes on without
-    /// anybody.
+    /// Why a task does not continue with the next run, as the end of a sentence after `waits`. `None`: it continues
+    /// without a person.
     fn holds_up(&self, world: &World, task: &Task) -> Option<String> {
         let own = |item: &&Waiting| item.about.task.as_ref() == Some(&task.id);
         let holds = |item: &&Waiting| item.blocks.contains(&task.id);
@@ -192,7 +192,7 @@ impl OnPeople {
                 let within = if other.status() == Status::Review { "in " } else { "" };
                 format!(" for {}, which is {within}{}", other.id, other.status())
             }
-            // The sentence names the task already.
+            // The sentence already names the task.
             (None, Kind::DeadDependency) => {
                 let on = item.about.dependency.as_ref().map(|on| {
                     world.task(on).map_or_else(
@@ -206,12 +206,12 @@ impl OnPeople {
         })
     }
 
-    /// Whether something about this very task waits.
+    /// Whether an item is about this task.
     fn is_asked_by_name(&self, task: &Task) -> bool {
         self.list.iter().any(|item| item.about.task.as_ref() == Some(&task.id))
     }
 
-    /// Whether the task itself waits, and not one that it depends on.
+    /// Whether the task itself needs a person, not only a task that it depends on.
     fn is_asked_about(&self, task: &Task) -> bool {
         self.list.iter().any(|item| match &item.about.task {
             Some(about) => *about == task.id,
@@ -219,7 +219,7 @@ impl OnPeople {
         })
     }
 
-    /// The column that a task is in. What is to be reviewed has one of its own, whoever reviews it.
+    /// The column of a task. A task in review has the same column for every kind of reviewer.
     fn column_of(&self, world: &World, task: &Task) -> Column {
         let lands = || {
             let landing = world.landing.as_ref().is_some_and(|landing| landing.task == task.id);
@@ -236,7 +236,7 @@ impl OnPeople {
             Status::Inbox | Status::Assigned => Column::Wait,
             Status::InProgress => Column::Work,
             Status::Review => Column::Review,
-            // One question about the money of all is answered for each task that has come to wait for it.
+            // One question about a shared budget counts for each task that waits for it.
             Status::NeedsApproval | Status::Blocked => Column::You,
         }
     }

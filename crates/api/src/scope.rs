@@ -23,7 +23,7 @@ pub fn check(world: &World, request: &Request, operation: &Operation, named: &st
     if !matches!(request.actor, Actor::Agent { .. }) {
         return Ok(());
     }
-    // Whoever was asked into one channel is known there alone, however many the agent is in; who is at work, nowhere.
+    // The token of a turn is valid in its channel only, even if the agent is in several; the token of a run in none.
     if operation.path.starts_with("/channels/{channel}") && !speaks_in(request, named) {
         return Err(not_its_channel(request));
     }

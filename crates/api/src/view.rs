@@ -167,7 +167,7 @@ fn claims(task: &Task) -> Option<types::task::Claims> {
     })
 }
 
-/// A task, for whoever may read all of it.
+/// A task, for a caller that may read all of it.
 pub fn task(world: &World, task: &Task, caller: &Actor) -> types::task::Task {
     types::task::Task { line: task_line(world, task), whole: Some(whole(world, task, caller)) }
 }
