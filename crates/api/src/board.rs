@@ -67,7 +67,8 @@ thread_local! {
     pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-fn looked_at() {
+/// A test counts the tasks that are read.
+pub(super) fn looked_at() {
     #[cfg(test)]
     LOOKED_AT.with(|count| count.set(count.get() + 1));
 }
