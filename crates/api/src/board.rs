@@ -67,7 +67,8 @@ thread_local! {
     pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-fn looked_at() {
+/// A test counts the tasks that are read.
+pub(super) fn looked_at() {
     #[cfg(test)]
     LOOKED_AT.with(|count| count.set(count.get() + 1));
 }
@@ -123,7 +124,7 @@ pub fn shown(call: &Call, id: &TaskId) -> Result<Shown, Problem> {
     }
 }
 
-/// All of a task. Whoever only reads moves nothing.
+/// All of a task. A caller that only reads gets no moves.
 fn whole(call: &Call, world: &kernel::World, task: &Task) -> Shown {
     let mut shown = view::task(world, task, &call.request.actor);
     if let Some(whole) = shown.whole.as_mut().filter(|_| call.request.reads_only) {

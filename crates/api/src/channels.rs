@@ -9,7 +9,7 @@ use super::types::channel::{
     NewMember, NewMessage, OverrideTo, ReviewDecision, TurnAction, TurnWord,
 };
 use super::types::{Cursor, Limit, Nothing, Page, Paging, Room, json_bytes, task};
-use super::{Call, Problem, WAIT_MAX, board, field, time, view, wrong};
+use super::{Call, Problem, WAIT_MAX, board, field, scope, time, view, wrong};
 use kernel::event::SaidKind;
 use kernel::rooms::{self, About, OwnTimes, Seat};
 use kernel::world::Spend;
@@ -21,18 +21,8 @@ use machines::turn;
 pub fn list(call: &Call, (): (), query: ListQuery, _: Nothing) -> Result<Page<Channel>, Problem> {
     let world = call.world();
     let open = world.channels.iter().filter(|(_, channel)| query.all || !channel.is_closed());
-    let own = open.filter(|(name, channel)| is_part_of(name, channel, call.request));
+    let own = open.filter(|(name, channel)| scope::is_part_of(name, channel, call.request));
     Ok(Page::made_of(own, query.after, query.limit, |(name, channel)| shown(call, &world, name, channel)))
-}
-
-/// Whether the caller may know what is said there.
-pub fn is_part_of(name: &ChannelName, channel: &rooms::Channel, request: &super::Request) -> bool {
-    match &request.actor {
-        Actor::Agent { name: agent, .. } => {
-            channel.place(agent).is_some() && super::scope::speaks_in(request, name.as_str())
-        }
-        Actor::Human(_) | Actor::System | Actor::SystemFor(_) => true,
-    }
 }
 
 pub fn show(call: &Call, name: ChannelName, _: Nothing, _: Nothing) -> Result<Channel, Problem> {
@@ -237,7 +227,7 @@ pub fn messages(
     known(&call.world(), &name)?;
     if let Actor::Agent { name: agent, .. } = &call.request.actor {
         let heard = call.submit_beside(Ask::Hear { channel: name.clone(), agent: agent.clone() });
-        // A project that is only looked at keeps no receipts; whoever owns it does.
+        // Only the owner of the project records receipts; a reader does not.
         if let Err(problem) = heard
             && call.access.control.is_some()
         {
@@ -329,18 +319,12 @@ fn is_for(entry: &Entry, agent: &AgentName) -> bool {
 }
 
 fn is_wanted(entry: &Entry, all: bool, wanted: Option<&str>) -> bool {
-    let said = matches!(entry.event, EntryKind::Message | EntryKind::Announcement) || is_warning(entry);
+    let said = matches!(entry.event, EntryKind::Message | EntryKind::Announcement) || entry.warning;
     let has = |text: &Option<String>, wanted: &str| {
         text.as_ref().is_some_and(|text| text.to_lowercase().contains(wanted))
     };
     let found = wanted.is_none_or(|wanted| has(&entry.text, wanted) || (said && has(&entry.by, wanted)));
     (said || all) && found
-}
-
-/// The channel's own note that an agent answered and did not end its turn.
-pub fn is_warning(entry: &Entry) -> bool {
-    let warns = |text: &String| text.ends_with(turn::WITHOUT_TURN_COMPLETE);
-    entry.event == EntryKind::Notice && entry.text.as_ref().is_some_and(warns)
 }
 
 fn entry(call: &Call, world: &World, name: &ChannelName, record: &Record) -> Option<Entry> {
@@ -371,6 +355,7 @@ pub fn told(record: &Record) -> Option<Entry> {
         by: None,
         number: None,
         text: None,
+        warning: false,
         held: false,
         recipient: None,
         receipts: Vec::new(),
@@ -397,10 +382,10 @@ pub fn told(record: &Record) -> Option<Entry> {
         Event::ChannelSaid(e) => {
             let event = match e.kind {
                 SaidKind::Announcement => EntryKind::Announcement,
-                SaidKind::Turn | SaidKind::Log => EntryKind::Notice,
+                SaidKind::Turn | SaidKind::Log | SaidKind::Unended => EntryKind::Notice,
             };
             let recipient = e.to.as_ref().and_then(text_of);
-            Entry { event, recipient, text: Some(e.text.clone()), ..empty }
+            Entry { event, recipient, text: Some(e.text.clone()), warning: e.is_unended(), ..empty }
         }
         Event::TurnMoved(e) => {
             let moved = event.transition()?;
@@ -481,7 +466,7 @@ fn target(to: Option<OverrideTo>) -> Result<turn::State, Problem> {
     })
 }
 
-/// An agent means itself, a person whoever has the turn.
+/// An agent means itself; a person means the agent that has the turn.
 fn meant(call: &Call, name: &ChannelName) -> Result<AgentName, Problem> {
     if let Actor::Agent { name, .. } = &call.request.actor {
         return Ok(name.clone());

@@ -40,7 +40,7 @@ pub trait Control: Send + Sync {
     }
     /// Has the settings read anew, soon.
     fn reread(&self);
-    /// What it has told since it began.
+    /// The story of the process since it started.
     fn story(&self) -> Option<Arc<StoryFeed>> {
         None
     }

@@ -8,6 +8,7 @@ use super::types::{Cursor, Limit, Nothing, Page, Room};
 use super::{Call, Problem, time, view};
 use crate::story::Story;
 use kernel::Event;
+use kernel::words::ActorName;
 use kernel::world::World;
 use log::Record;
 use machines::names::{ApprovalId, ChannelName, RequestId, RunId, SpecId, TaskId, WorkerName};
@@ -298,7 +299,9 @@ fn agent_of(world: &World, id: &TaskId) -> Option<String> {
 
 /// Who did it. The log has one name for all that a command brought about; what the rules did for an agent says so.
 fn actor(record: &Record, event: &Event) -> String {
-    event.on_behalf_of().map_or_else(|| record.actor.clone(), |agent| format!("system for {agent}"))
+    event
+        .on_behalf_of()
+        .map_or_else(|| record.actor.clone(), |agent| ActorName::SystemFor(agent.as_str()).to_string())
 }
 
 pub fn record_view(record: &Record) -> RecordView {

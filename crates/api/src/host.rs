@@ -1,6 +1,6 @@
 //! What is not in the log: diffs, saved work, transcripts, prompts, settings, and the machine that it all runs on.
 //!
-//! The handlers know the shape of requests and answers; whoever implements [`Host`] knows git and files.
+//! The handlers know the shape of requests and answers; an implementation of [`Host`] knows git and files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -243,7 +243,7 @@ pub enum Restore {
     Folder(PathBuf),
 }
 
-/// Whose transcript: all steps of a task, whoever took them, or all that a worker took; or what agents said outside of tasks.
+/// Whose transcript: all steps of a task by any worker, all steps of a worker, or the replies of agents outside of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Of {
     Task(TaskId),
@@ -495,7 +495,7 @@ fn transcript(
     let span = Span { after, limit: Limit::number(query.limit), wait, raw: query.raw };
     let deadline = std::time::Instant::now() + WAIT_MAX;
     let (entries, resting) = loop {
-        // Looked at first: what was said by whoever rests was said before.
+        // This is read first: an agent that rests has written all of its text before.
         let resting = !call.fleet_runs() || !in_hand(&call.world());
         let wait = span.wait.filter(|_| !resting);
         let entries = call.access.host.transcript(of, &Span { wait, ..span.clone() })?;
@@ -518,7 +518,7 @@ fn transcript(
     }
     let cut = entries.len() < all;
     let next = entries.last().map(|entry| entry.cursor.to_string()).or(after.map(|after| after.to_string()));
-    // Where a page is not full, the end was reached: whoever follows goes on from `next`.
+    // A page that is not full has reached the end. A client that follows continues from `next`.
     let more = after.is_some() && (cut || entries.len() >= span.limit.min(PAGE_MAX));
     Ok(Transcript { items: entries, next, more, resting })
 }

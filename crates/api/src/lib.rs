@@ -1,4 +1,4 @@
-//! The one way in: typed requests to the project, whoever asks and over whatever transport. It may know the kernel, the log and
+//! The one way in: typed requests to the project, for every caller and every transport. It may know the kernel, the log and
 //! the fleet, and neither HTTP nor the command line. Begin with the table in `routes.rs`.
 //!
 //! A request is translated to a command or a question, and the answer to JSON: `routes.rs` has a row for each, `types` what
@@ -390,7 +390,7 @@ impl Call<'_> {
         (!self.fleet_runs()).then_some(rules)
     }
 
-    /// Applies the settings before a change is asked for, whoever asks and over whatever transport.
+    /// Applies the settings before a change, for every caller and every transport.
     fn apply_settings(&self) -> Result<(), Problem> {
         let Some(config) = self.settings_to_apply(&self.access.project.world()) else { return Ok(()) };
         let Some(ask) = ::fleet::apply_settings::ask(&self.access.project.world(), &config) else {

@@ -65,7 +65,7 @@ fn wrong(member: String, error: &impl ToString) -> Problem {
     Problem::bad(message).errors(vec![error])
 }
 
-/// The members of an object. The one that is being read is kept where whoever is told of an error finds it.
+/// The members of an object. The current member is stored, so that an error can name it.
 struct Members<'c> {
     left: serde_json::map::IntoIter,
     value: Value,

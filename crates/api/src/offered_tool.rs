@@ -167,12 +167,12 @@ fn named(what: &str, name: String) -> Result<String, Failure> {
     }
 }
 
-/// The task of whoever left it out.
+/// The caller's task, if the call names none.
 pub fn own_task(caller: &Caller) -> Result<String, Failure> {
     caller.task.clone().ok_or_else(|| missing("task").hint("`list_tasks` lists the tasks with their ids"))
 }
 
-/// The channel of whoever left it out.
+/// The caller's channel, if the call names none.
 pub fn own_channel(caller: &Caller) -> Result<String, Failure> {
     caller.channel.clone().ok_or_else(|| {
         let known = caller.channels.join(", ");

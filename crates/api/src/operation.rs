@@ -25,7 +25,7 @@ pub enum Who {
     Everyone,
     /// Everyone, and the answer holds only what the caller may read.
     ItsPart,
-    /// Whoever may read the task that the path names, or the task of the run or question.
+    /// Callers that may read the task of the path, or the task of the run or question.
     ReadsTask,
     /// The same, and the agents in the channel in which the task is reviewed.
     ReadsWork,
@@ -37,7 +37,7 @@ pub enum Who {
     /// People, and the agents in the channel.
     ReadsChannel,
     People,
-    /// The rules decide, by the role of whoever asks and by what the ask is about.
+    /// The rules decide, by the caller's role and by the subject of the ask.
     Kernel,
 }
 
@@ -47,7 +47,7 @@ impl Who {
             Who::Everyone => "anyone with a token",
             Who::ItsPart => "anyone with a token; an agent is told of others only what stands on the board",
             Who::ReadsTask => {
-                "people, and agents that may read the task: its own, its reviewer, whoever proposed it"
+                "people, and agents that may read the task: its own, its reviewer and its proposer"
             }
             Who::ReadsWork => {
                 "people, agents that may read the task, and those in the channel in which it is reviewed"
@@ -65,7 +65,7 @@ impl Who {
 /// How a log is sent whole: a line of JSON for each record, behind one that says how many there are.
 pub const EXPORT: &str = "application/x-ndjson";
 
-/// What a server sends of an operation for as long as it takes, to whoever accepts that kind of content.
+/// The stream that a server sends for an operation, to a client that accepts that content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// The log, as it grows.
@@ -404,7 +404,7 @@ macro_rules! one_name {
 
 one_name!(AgentName, ChannelName, TaskId, WorkerName, RunId, ApprovalId, RequestId, SpecId, EffectId);
 
-/// A word of which there are few: whoever looks for it says that there is none.
+/// One of few words. The code that looks it up reports a word that does not exist.
 impl PathNames for String {
     const COUNT: usize = 1;
 

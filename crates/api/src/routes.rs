@@ -31,7 +31,7 @@ use Who::{
 
 pub static TABLE: LazyLock<Vec<Subject>> = LazyLock::new(table);
 
-/// Whoever has a token.
+/// Every caller with a token.
 const ALL: &[Audience] = &[Person, Agent, Architect];
 /// The longest patch that a model is shown at once.
 const DIFF_BYTES_MAX: usize = 256 << 10;
@@ -141,7 +141,7 @@ fn table() -> Vec<Subject> {
                 .tool(tool("answer", &[Person, Architect], "Answer a question",
                     "Answer a question that an agent has asked, in words. It is answered once.")
                     .with_input::<input::AnswerInWords>(OwnCode::Answer, "for the architect it asks `POST /architect/answer`")),
-            route(Post,   "/requests/{request}/receipt",     Kernel,        requests::receive,          "Say that the answer has reached whoever asked")
+            route(Post,   "/requests/{request}/receipt",     Kernel,        requests::receive,          "Confirm that the answer has reached the caller that asked")
                 .commands(&["ask"]),
         ]),
         subject("Specs and the architect", vec![
@@ -178,7 +178,7 @@ fn table() -> Vec<Subject> {
                     .with_code(OwnCode::SubmitPlan, "it tells the agent what to do next, and of the task only its plan")),
             route(Post,   "/own/claim",                      Kernel,        requests::claim,            "Say that the task is done; the end of the step and the gate decide")
                 .tool(tool("submit_for_review", &[Agent], "Submit for review",
-                    "Say that your task is done, committed and tested, with a summary for whoever reviews it. When your turn ends, Adjutant checks the work and runs the tests; what fails comes back to you.")
+                    "Say that your task is done, committed and tested, with a summary for the reviewer. When your turn ends, Adjutant checks the work and runs the tests; what fails comes back to you.")
                     .with_input::<input::ForReview>(OwnCode::SubmitForReview, "a summary is required, and it tells the agent what to do next"))
                 .tool(tool("task_done", &[Agent], "Say that the task is done",
                     "Say that your task is done, committed and tested: the same as DONE in your last message. When your turn ends, Adjutant checks the work and runs the tests; what fails comes back to you.")
@@ -308,7 +308,7 @@ fn table() -> Vec<Subject> {
                     "Sum up what was spent, in dollars and tokens.")),
             route(Get,    "/view",                           People,        screen::show,               "Show all that a live screen shows; with `Accept: text/event-stream`, follow its changes").streams_rows::<types::screen::ViewChange>(Stream::View),
             route(Get,    "/terms",                          People,        terms::show,                "Show the words, moves and keys of the screens"),
-            route(Get,    "/overview",                       People,        overview::show,             "Show what the fleet does now on one page: workers, board, landing, what waits for a person")
+            route(Get,    "/overview",                       People,        overview::show,             "Show the current work of the fleet on one page: workers, board, landing and items that need a person")
                 .commands(&["run"]),
         ]),
         subject("What happened", vec![
@@ -320,7 +320,7 @@ fn table() -> Vec<Subject> {
                 .commands(&["export"]),
             route(Get,    "/verify",                         People,        host::verify,               "Check the whole log: hashes, events, invariants, snapshot and outbox").heavy()
                 .commands(&["verify"]),
-            route(Get,    "/story",                          People,        story_feed::list,           "Read what the running process has told since it began, line by line").waits()
+            route(Get,    "/story",                          People,        story_feed::list,           "Read the lines that the running `adj run` or `adj serve` has reported since it started").waits()
                 .commands(&["run"]),
         ]),
         subject("Saved work", vec![

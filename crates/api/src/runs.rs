@@ -4,6 +4,7 @@ use super::types::run::{ListQuery, Open, Piece, Reported, Run, Sent, ToolCall, W
 use super::types::{Nothing, Page, Paging};
 use super::{Call, Problem, field, member, time, view, wrong};
 use kernel::event::ToolAudited;
+use kernel::words::ActorName;
 use kernel::world::TOOL_NOT_ALLOWED;
 use kernel::{Actor, Ask, Event, Reply};
 use log::Record;
@@ -75,7 +76,7 @@ pub fn tokens(call: &Call, id: RunId, _: Nothing, piece: Piece) -> Result<Writte
     if piece.text.is_empty() || piece.text.len() > most {
         return Err(wrong("text", format!("`text` must have 1 to {most} bytes")));
     }
-    // Whoever may report the next turn of the run may say what it writes in it.
+    // A caller that may report the run's next turn may also report the text of that turn.
     let turn = run.machine.inner().current_turn.saturating_add(1);
     let (tool_calls, output, usage, marks) = (Vec::new(), Some(piece.text.clone()), None, Vec::new());
     let event = machines::run::Event::Step { turn, tool_calls, output, usage, marks };
@@ -87,7 +88,7 @@ pub fn tokens(call: &Call, id: RunId, _: Nothing, piece: Piece) -> Result<Writte
 
 /// All that one run can write piece by piece.
 const WRITTEN_BYTES_MAX: u64 = 16 << 20;
-/// The file of a run is opened by one request at a time: whoever opens it cuts off what is half written.
+/// The file of a run is opened by one request at a time, because opening it removes a half-written end.
 static WRITING: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 pub fn write(handle: &Handle, folder: &Path, run: &RunId, text: &str) -> Result<(), Problem> {
@@ -166,9 +167,9 @@ fn add(rows: &mut Vec<ToolCall>, record: &Record, audited: ToolAudited, run: &ke
         Some(row) => row,
         None => {
             // What an agent of the fleet does is told by what it prints.
-            let actor = match record.actor.as_str() {
-                "system" => format!("system for {}", run.agent),
-                actor => actor.to_owned(),
+            let actor = match ActorName::read(&record.actor) {
+                Some(ActorName::System) => ActorName::SystemFor(run.agent.as_str()).to_string(),
+                _ => record.actor.clone(),
             };
             rows.push(ToolCall {
                 id: audited.call.to_string(),

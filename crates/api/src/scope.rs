@@ -6,12 +6,12 @@
 //! one that reads another's reads whatever that one was shown. Who may change what is for the kernel to say.
 
 use super::operation::{Operation, Who};
-use super::{Method, Problem, Request, channels};
+use super::{Method, Problem, Request};
 use kernel::config::Role;
-use kernel::rooms::Seat;
+use kernel::rooms::{Channel, Seat};
 use kernel::world::{Holder, Task, Worker};
 use kernel::{Actor, World};
-use machines::names::RunId;
+use machines::names::{ChannelName, RunId};
 use machines::task::Status;
 
 /// Refuses what the caller may not ask. `named` is the first name in the path, as it was sent.
@@ -23,7 +23,7 @@ pub fn check(world: &World, request: &Request, operation: &Operation, named: &st
     if !matches!(request.actor, Actor::Agent { .. }) {
         return Ok(());
     }
-    // Whoever was asked into one channel is known there alone, however many the agent is in; who is at work, nowhere.
+    // The token of a turn is valid in its channel only, even if the agent is in several; the token of a run in none.
     if operation.path.starts_with("/channels/{channel}") && !speaks_in(request, named) {
         return Err(not_its_channel(request));
     }
@@ -45,7 +45,7 @@ pub fn check(world: &World, request: &Request, operation: &Operation, named: &st
         }
         Who::ReadsChannel => {
             let known = world.channels.iter().find(|(known, _)| known.as_str() == named);
-            known.is_none_or(|(name, channel)| channels::is_part_of(name, channel, request))
+            known.is_none_or(|(name, channel)| is_part_of(name, channel, request))
         }
         Who::ReadsRun => {
             let run = world.runs.iter().find(|(known, _)| known.as_str() == named);
@@ -90,6 +90,16 @@ fn refusal(world: &World, request: &Request) -> Problem {
         "an agent reads its own task{own} with its changes, output and history, the tasks that it reviews, the work that is \
          reviewed in a channel that it is in, and the titles, states and dependencies of the others"
     ))
+}
+
+/// Whether the caller may know what is said there.
+pub(super) fn is_part_of(name: &ChannelName, channel: &Channel, request: &Request) -> bool {
+    match &request.actor {
+        Actor::Agent { name: agent, .. } => {
+            channel.place(agent).is_some() && speaks_in(request, name.as_str())
+        }
+        Actor::Human(_) | Actor::System | Actor::SystemFor(_) => true,
+    }
 }
 
 /// Whether the caller's token is for this channel, if it is for one thing only.

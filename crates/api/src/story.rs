@@ -182,7 +182,7 @@ impl Story {
             }
             Event::HealthSeen(seen) => {
                 let (name, known) = (service_words(&seen.service), seen.service.to_string());
-                // Nobody waits for it any more, and nobody has heard from it: whoever begins next will tell.
+                // No task waits for it any more, and its state is unknown: the next step will report it.
                 if seen.healthy && seen.probe.is_some() {
                     let away = self.healthy.get(&known) == Some(&false);
                     let text = format!("{name} has not answered yet; the next run tries it");
@@ -416,7 +416,7 @@ impl Story {
                     None => format!("adj approve {0}, or adj deny {0}", asked.id),
                 };
                 let text = format!("{task}{} ({answers})", asked.question);
-                // All of it where it is more than the line says: whoever answers has seen what runs.
+                // The whole call, if it is longer than the line: the person must see the command before answering.
                 let whole = asked.what.as_ref().filter(|call| asked.question != brief(call));
                 let more: String = whole.map(shown_call).unwrap_or_default();
                 Some((Tone::You, text + &more))
@@ -446,7 +446,7 @@ impl Story {
             Event::ChannelSaid(said) if said.kind == SaidKind::Announcement => {
                 Some((Tone::Wrong, format!("{}: {}", said.channel, said.text)))
             }
-            Event::ChannelSaid(said) if said.text.ends_with(machines::turn::WITHOUT_TURN_COMPLETE) => {
+            Event::ChannelSaid(said) if said.is_unended() => {
                 Some((Tone::Wrong, format!("{}: ⚠️ {}", said.channel, said.text)))
             }
             Event::TurnMoved(moved) => turn_waits(world, moved),

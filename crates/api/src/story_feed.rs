@@ -1,7 +1,7 @@
-//! The story of a fleet as it is read by those who watch: told once, by the process that owns the project, and kept for a
-//! while. Every view reads the same lines, in that process and over its address alike.
+//! `GET /story`: the story of a fleet, line by line. The process that owns the project makes each line once and keeps the
+//! newest ones. Every view reads the same lines, in that process and over its address.
 //!
-//! Lines have numbers of their own: some tell of what the log does not hold.
+//! Lines have their own numbers, because some report events that the log does not contain.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,20 +16,20 @@ use log::owner::Handle;
 use log::{Record, Seq};
 use machines::Millis;
 
-/// So many lines are kept. Whoever is further behind is not told of those before.
+/// The number of lines that are kept. A reader that is further behind misses the older lines.
 const LINES_MAX: usize = 10_000;
-/// Records that are read at once.
+/// The number of records in one read.
 const RECORDS: usize = 500;
 
 pub struct StoryFeed {
-    /// What had been spent when it began.
+    /// The cost before it started.
     before: Spend,
     told: Mutex<Told>,
 }
 
 struct Told {
     story: Story,
-    /// The last record that was told of.
+    /// The last record that has its lines.
     seen: Seq,
     /// The number of the last line.
     last: u64,
@@ -37,14 +37,13 @@ struct Told {
 }
 
 impl StoryFeed {
-    /// Tells what happens from now on.
+    /// A feed of the events from now on.
     pub fn new(world: &World) -> StoryFeed {
         let told = Told { story: Story::default(), seen: world.seq, last: 0, lines: VecDeque::new() };
         StoryFeed { before: world.spend.clone(), told: Mutex::new(told) }
     }
 
-    /// Tells of what was written since, at most a page of it. True: there is more. Called again and again it reads every
-    /// record once.
+    /// Adds the lines of new records, at most one page of them. True: there are more. Repeated calls read each record once.
     pub fn follow(&self, handle: &Handle) -> Result<bool, Problem> {
         let seen = self.lock().seen;
         let page = handle.read(seen, RECORDS)?;
@@ -55,7 +54,7 @@ impl StoryFeed {
     fn tell(&self, world: &World, records: &[Record]) {
         let mut told = self.lock();
         for record in records {
-            // Somebody else may have told of it meanwhile.
+            // Another thread may have added its lines since the page was read.
             if record.seq <= told.seen {
                 continue;
             }
@@ -67,14 +66,14 @@ impl StoryFeed {
         }
     }
 
-    /// Takes in what people should hear and the log does not hold.
+    /// Adds a line for people about an event that the log does not contain.
     pub fn hear(&self, at: Millis, text: &str) {
         let mut told = self.lock();
         told.story.hears(text);
         told.push(Line { at, tone: Tone::Wrong, text: text.to_owned() });
     }
 
-    /// At most `limit` lines behind the one of this number.
+    /// At most `limit` lines after the line with this number.
     pub fn after(&self, number: u64, limit: usize) -> Vec<StoryLine> {
         let told = self.lock();
         let first = told.lines.partition_point(|line| line.number <= number);
@@ -93,7 +92,7 @@ impl StoryFeed {
         self.lock().story.landed
     }
 
-    /// What went wrong and was survived, in words, with how often.
+    /// Failures that the fleet recovered from, in words, and how often each occurred.
     pub fn survived(&self) -> BTreeMap<String, u32> {
         let told = self.lock();
         told.story.survived.iter().map(|(what, times)| ((*what).to_owned(), *times)).collect()
@@ -114,7 +113,7 @@ impl Told {
     }
 }
 
-/// The lines that the process has told; none where nobody owns the project for longer than a command takes.
+/// The lines of the owner's process. There are none if only this command has opened the project.
 pub fn list(call: &Call, (): (), query: StoryQuery, _: Nothing) -> Result<Page<StoryLine>, Problem> {
     let StoryQuery { after, limit, wait } = query;
     let (after, limit) = (Cursor::number(after), Limit::number(limit));
@@ -131,7 +130,7 @@ pub fn list(call: &Call, (): (), query: StoryQuery, _: Nothing) -> Result<Page<S
 impl From<StoryLine> for Line {
     fn from(line: StoryLine) -> Line {
         let StoryLine { at, tone, text, .. } = line;
-        // Outside the years that a calendar has, all times are alike.
+        // A time outside of the calendar's years is read as 0.
         Line { at: crate::format::read_time(&at).unwrap_or_default(), tone, text }
     }
 }

@@ -414,3 +414,33 @@ fn a_page_of_tasks_looks_at_no_more_tasks_than_it_shows() {
     let (looked_at, ids, next) = looked("/tasks?limit=500");
     assert_eq!((looked_at, ids.len(), next), (500, 500, Value::Null));
 }
+
+/// Of a task that is over, `/overview` shows its id and counts it: both are in the index.
+#[test]
+fn an_overview_reads_no_task_that_is_over() {
+    let access = TestAccess::new();
+    for number in 0..300 {
+        access.post("/tasks", json!({"title": format!("{number}")}));
+    }
+    let over: Vec<u32> = (1..=300).filter(|number| number % 60 != 0).collect();
+    for number in &over {
+        access.post(&format!("/tasks/t-{number}/transitions"), json!({"to": "CANCELED"}));
+    }
+    super::board::LOOKED_AT.with(|count| count.set(0));
+    let (status, overview) = access.get("/overview");
+    assert_eq!((status, super::board::LOOKED_AT.with(std::cell::Cell::get)), (200, 5), "{overview}");
+    let counts = &overview["counts"];
+    assert_eq!((&counts["tasks"], &counts["wanted"], &counts["left"]), (&json!(300), &json!(5), &json!(5)));
+    let tasks = |column: &str| {
+        let columns = overview["columns"].as_array().unwrap();
+        let of = columns.iter().find(|found| found["column"] == column).unwrap();
+        serde_json::from_value::<Vec<String>>(of["tasks"].clone()).unwrap()
+    };
+    let sorted = |numbers: &[u32]| {
+        let mut ids: Vec<String> = numbers.iter().map(|number| format!("t-{number}")).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(tasks("wait"), sorted(&[60, 120, 180, 240, 300]));
+    assert_eq!(tasks("done"), sorted(&over));
+}

@@ -1,7 +1,7 @@
 //! How many answers are put together at once.
 //!
 //! An answer is in memory in several forms while it is made, so many at once would take many times what they are in the end.
-//! Whoever waits for something to happen has no turn meanwhile.
+//! A request that waits for an event has no turn meanwhile.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ thread_local! {
     static MINE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A turn, until this is dropped. Whoever has one already shares it.
+/// A turn, until this is dropped. A thread that already has one shares it.
 pub struct AnswerPermit {
     first: bool,
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waits_has_no_turn_and_nobody_needs_two() {
+    fn a_request_that_waits_has_no_turn_and_none_needs_two() {
         let turn = take();
         let second = take();
         drop(second);

@@ -146,9 +146,14 @@ fn submission(submission: &Submission) -> types::task::Submission {
 }
 
 /// What the gate found, and nothing that anybody else says: absent where it did not run.
-fn gate(task: &Task) -> Option<types::task::Gate> {
+fn gate(world: &World, task: &Task) -> Option<types::task::Gate> {
     let handed_in = task.machine.submission.as_ref().filter(|_| task.review.handed_in_by.is_none())?;
-    Some(types::task::Gate { checks: checks(&handed_in.review_checklist.items) })
+    let run = task.work.run.as_ref().and_then(|run| world.run(run));
+    Some(types::task::Gate {
+        checks: checks(&handed_in.review_checklist.items),
+        empty: !task.has_code(),
+        summary: run.and_then(|run| run.claimed.as_ref()?.summary.clone()),
+    })
 }
 
 /// What an agent or a person says of work that they handed in without the gate. Nobody has checked it.
@@ -162,7 +167,7 @@ fn claims(task: &Task) -> Option<types::task::Claims> {
     })
 }
 
-/// A task, for whoever may read all of it.
+/// A task, for a caller that may read all of it.
 pub fn task(world: &World, task: &Task, caller: &Actor) -> types::task::Task {
     types::task::Task { line: task_line(world, task), whole: Some(whole(world, task, caller)) }
 }
@@ -182,7 +187,7 @@ fn whole(world: &World, task: &Task, caller: &Actor) -> TaskWhole {
             source: plan.source,
         }),
         submission: machine.submission.as_ref().map(|handed_in| submission(handed_in)),
-        gate: gate(task),
+        gate: gate(world, task),
         claims: claims(task),
         needs_person: task
             .gate

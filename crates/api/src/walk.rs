@@ -165,7 +165,7 @@ fn sample(schema: &Value) -> Value {
     }
 }
 
-/// A worker that has its task already is not given another, whoever asks.
+/// A worker that already has a task gets no other, for every caller.
 fn needs_question(path: &str) -> bool {
     path.contains("{approval}") || path.ends_with("/assign")
 }

@@ -224,7 +224,7 @@ impl<'l> Doctor<'l> {
         findings.extend(self.look_at_places(&settings)?);
         findings.extend(self.look_at_packages(&settings));
         findings.extend(look_at_commit_hooks(&found, &settings, there));
-        if settings.test.command.is_none() && found.needs.test.is_none() && !repository.bare() {
+        if settings.test.command.is_none() && found.test.is_none() && !repository.bare() {
             let text = "none were found, so every task needs a person".to_owned();
             let hint = "set `test.command` in adjutant.toml".to_owned();
             findings.push(finding(Level::Warning, "tests", text, Some(hint)));
@@ -294,10 +294,11 @@ impl<'l> Doctor<'l> {
             (paths, files.join(", "))
         });
         // Another tool's commands may not make the environment that ours would.
-        found.needs = match set_up_by {
+        let needs = match set_up_by {
             Some(_) => needs.with_set_up(create.as_ref().map_or("", |(command, _)| command), root),
             None => needs,
         };
+        (found.test, found.caches, found.variables) = (needs.test, needs.caches, needs.variables);
         (found.create, found.remove) = (create, remove);
         Ok((found, told))
     }

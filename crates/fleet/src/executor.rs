@@ -153,6 +153,12 @@ impl OutboxHost for &Shared {
         Ok(())
     }
 
+    fn unfit(&mut self, fence: &Fence, effect: &Effect, what: &Happened) -> Result<(), SubmitError> {
+        let (id, kind, came) = (&fence.effect, effect.kind(), what.kind().name());
+        self.notice(format!("bug: effect {id} ({kind}) cannot come to {came}; it counts as failed"));
+        Ok(())
+    }
+
     async fn lease(
         &mut self,
         holder: &'static str,

@@ -154,6 +154,10 @@ impl OutboxHost for Alone {
         Ok(())
     }
 
+    fn unfit(&mut self, _: &Fence, _: &Effect, _: &Happened) -> Result<(), SubmitError> {
+        Ok(())
+    }
+
     async fn lease(&mut self, _: &'static str, _: Millis, _: usize) -> Result<Vec<Leased>, SubmitError> {
         Ok(Vec::new())
     }

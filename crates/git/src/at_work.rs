@@ -109,7 +109,8 @@ impl Repository {
         }
     }
 
-    /// The same in `land.git`, where nobody else works.
+    /// The same in `land.git`, where only gits of ours work. One that is alive may hold a lock: it is waited for, and
+    /// keeps the lock. The others are of gits that were killed.
     pub(super) fn change_land(
         &self,
         doing: &'static str,
@@ -117,7 +118,7 @@ impl Repository {
         changes: &[Change<'_>],
     ) -> Result<bool, GitError> {
         self.sync_objects(&self.land_objects())?;
-        let mut tries = 1;
+        let (mut tries, mut looks) = (1, 0);
         loop {
             let changed = references::change(self.land(doing), &self.zero(), why, changes);
             let Err(error) = &changed else {
@@ -127,8 +128,13 @@ impl Repository {
             if tries == TRIES_MAX || !(error.was_killed() || error.is_lock()) {
                 return changed;
             }
-            lock::clear_below(&self.land_dir(), references::LOCK_DEPTH)?;
-            tries += 1;
+            let held = lock::clear_stale_below(&self.land_dir(), references::LOCK_DEPTH)?;
+            if held && error.is_lock() && looks < LOOKS_MAX {
+                looks += 1;
+                std::thread::sleep(LOOKS_PAUSE);
+            } else {
+                tries += 1;
+            }
         }
     }
 

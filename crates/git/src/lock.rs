@@ -29,21 +29,19 @@ pub(super) fn clear(git_dir: &Inside, tree: &Path, paths: &[&str]) -> Result<(),
     Ok(())
 }
 
-/// Takes away every lock below a directory of ours that nobody holds. A lock that someone holds is an error.
-pub(super) fn clear_below(directory: &Path, depth: usize) -> Result<(), GitError> {
-    for_each_lock(directory, depth, &mut |lock, folder| match holder(lock, folder) {
-        Some(holder) => Err(GitError::Locked { lock: lock.to_owned(), holder }),
+/// Removes every lock below a git directory of ours that no process can hold. Another git of ours may hold the others:
+/// a git closes the lock of a reference before it renames it, so one that works in `git_dir` may hold each lock below
+/// it. Returns whether such a lock is left.
+pub(super) fn clear_stale_below(git_dir: &Path, depth: usize) -> Result<bool, GitError> {
+    let mut held = false;
+    for_each_lock(git_dir, depth, &mut |lock| match holder(lock, git_dir) {
+        Some(_) => {
+            held = true;
+            Ok(())
+        }
         None => remove_stale(lock),
-    })
-}
-
-/// The same for somebody who needs none of the locks yet: another git of ours may hold one, and is left alone. A git closes the
-/// lock of a reference before it renames it, so one that works in `git_dir` may hold each lock below it.
-pub(super) fn clear_stale_below(git_dir: &Path, depth: usize) -> Result<(), GitError> {
-    for_each_lock(git_dir, depth, &mut |lock, _| match holder(lock, git_dir) {
-        Some(_) => Ok(()),
-        None => remove_stale(lock),
-    })
+    })?;
+    Ok(held)
 }
 
 fn remove_stale(lock: &Path) -> Result<(), GitError> {
@@ -55,11 +53,11 @@ fn remove_stale(lock: &Path) -> Result<(), GitError> {
     }
 }
 
-/// Calls `visit` with each lock below a directory, and with the folder that it is in.
+/// Calls `visit` with each lock below a directory.
 fn for_each_lock(
     directory: &Path,
     depth: usize,
-    visit: &mut dyn FnMut(&Path, &Path) -> Result<(), GitError>,
+    visit: &mut dyn FnMut(&Path) -> Result<(), GitError>,
 ) -> Result<(), GitError> {
     let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
     for entry in entries.flatten() {
@@ -73,7 +71,7 @@ fn for_each_lock(
         } else if path.extension().is_some_and(|extension| extension == "lock")
             || entry.file_name() == "packed-refs.new"
         {
-            visit(&path, directory)?;
+            visit(&path)?;
         }
     }
     Ok(())

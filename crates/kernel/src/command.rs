@@ -8,7 +8,7 @@ use crate::choice::Choice;
 pub use crate::happened::{Happened, RedBy, StepFailure, Usage};
 use crate::rooms::Seat;
 use crate::specs::Story;
-use crate::words::Raise;
+use crate::words::{ActorName, Raise};
 pub use asks::Ask;
 pub(crate) use asks::{Permission, Subject};
 use machines::machine::{FieldError, Role};
@@ -261,12 +261,13 @@ impl Actor {
 
 impl std::fmt::Display for Actor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Actor::Human(name) => write!(f, "human:{name}"),
-            Actor::Agent { name, .. } => write!(f, "agent:{name}"),
-            Actor::System => f.write_str("system"),
-            Actor::SystemFor(agent) => write!(f, "system for {agent}"),
-        }
+        let name = match self {
+            Actor::Human(name) => ActorName::Human(name),
+            Actor::Agent { name, .. } => ActorName::Agent(name.as_str()),
+            Actor::System => ActorName::System,
+            Actor::SystemFor(agent) => ActorName::SystemFor(agent.as_str()),
+        };
+        name.fmt(f)
     }
 }
 
@@ -294,6 +295,28 @@ impl Refusal {
         self
     }
 
+    /// A move that the task's table does not take, in words for people.
+    pub(crate) fn of_move(to: task::Status, refusal: machines::Refusal) -> Self {
+        use machines::machine::Code;
+        let from = refusal.state;
+        let allowed = match refusal.allowed.is_empty() {
+            true => String::new(),
+            false => format!("; allowed: {}", refusal.allowed.join(", ")),
+        };
+        let message = match refusal.code {
+            Code::NotAllowed if refusal.allowed.is_empty() => {
+                format!("cannot move from {from} to {to}: {}", refusal.message)
+            }
+            Code::NotAllowed => format!("cannot move from {from} to {to}{allowed}"),
+            Code::Forbidden => format!("the caller's role may not move it from {from} to {to}{allowed}"),
+            _ => {
+                let missing: Vec<&str> = refusal.errors.iter().map(|error| error.message.as_ref()).collect();
+                format!("cannot move from {from} to {to}: {}", missing.join("; "))
+            }
+        };
+        Self { message, ..refusal.into() }
+    }
+
     pub fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
         Self::new(404, "NOT_FOUND", format!("there is no {what} `{id}`"))
     }
@@ -319,33 +342,13 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// A move that the task's table does not take, as people say it.
-fn of_move(refusal: &machines::Refusal) -> Option<String> {
-    use machines::machine::Code;
-    let to = refusal.event.strip_prefix("move ").filter(|_| refusal.machine == "task")?;
-    let from = refusal.state;
-    let allowed = match refusal.allowed.is_empty() {
-        true => String::new(),
-        false => format!("; allowed: {}", refusal.allowed.join(", ")),
-    };
-    let missing: Vec<&str> = refusal.errors.iter().map(|error| error.message.as_ref()).collect();
-    Some(match refusal.code {
-        Code::NotAllowed if refusal.allowed.is_empty() => {
-            format!("cannot move from {from} to {to}: {}", refusal.message)
-        }
-        Code::NotAllowed => format!("cannot move from {from} to {to}{allowed}"),
-        Code::Forbidden => format!("the caller's role may not move it from {from} to {to}{allowed}"),
-        _ => format!("cannot move from {from} to {to}: {}", missing.join("; ")),
-    })
-}
-
 impl From<machines::Refusal> for Refusal {
     fn from(refusal: machines::Refusal) -> Self {
         use machines::Wire;
         Self {
             status: refusal.code.status(),
             code: SmolStr::new_static(refusal.code.name()),
-            message: of_move(&refusal).unwrap_or_else(|| refusal.to_string()),
+            message: refusal.to_string(),
             hint: None,
             next: Vec::new(),
             errors: refusal.errors,

@@ -174,7 +174,11 @@ impl<'c> Draft<'c> {
             run_count: task.work.runs,
             token_count: task.spend.input_tokens + task.spend.output_tokens,
         };
-        let Advanced { taken, effects } = advance(&mut machine, &event, None)?;
+        let Advanced { taken, effects } =
+            advance(&mut machine, &event, None).map_err(|refusal| match &event {
+                task::Event::Move { to, .. } => Refusal::of_move(*to, refusal),
+                task::Event::LandingFailed { .. } => refusal.into(),
+            })?;
         self.rows.extend(taken.row.map(|row| (task::Task::NAME, row)));
         // Computed from the runs, never taken from a caller: the guard has seen to that.
         if let task::Event::Move { to: Status::Review, payload, .. } = &mut event

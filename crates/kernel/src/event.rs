@@ -530,6 +530,8 @@ machines::wire_enum! {
         Turn = "turn",
         Announcement = "announcement",
         Log = "log",
+        /// The agent answered and did not end its turn. Older records have `log` instead.
+        Unended = "unended",
     }
 }
 

@@ -1,7 +1,7 @@
 //! What records of before say only in a sentence, read as what is decided by today: here, and nowhere else.
 
 use crate::command::RedBy;
-use crate::event::{RequestNoted, SentBackTo};
+use crate::event::{ChannelSaid, RequestNoted, SaidKind, SentBackTo};
 use crate::words::NoteKind;
 use crate::world::{Note, SentBack};
 use smol_str::SmolStr;
@@ -10,6 +10,7 @@ const NO_CHANGE: &str = "There is no change";
 const CONFLICT: &str = "The merge with main conflicts";
 const ESCALATED: &str = "The architect: ";
 const GAVE_UP: &str = "The architect gave up: ";
+const UNENDED: &str = ": Agent completed response without TURN_COMPLETE";
 
 impl SentBackTo {
     /// Why it was sent back.
@@ -20,6 +21,17 @@ impl SentBackTo {
             }
             (SentBack::Landing(output), RedBy::Tests) if output.starts_with(CONFLICT) => RedBy::Conflict,
             (_, by) => by,
+        }
+    }
+}
+
+impl ChannelSaid {
+    /// The agent answered and did not end its turn.
+    pub fn is_unended(&self) -> bool {
+        match self.kind {
+            SaidKind::Unended => true,
+            SaidKind::Log => self.text.ends_with(UNENDED),
+            SaidKind::Turn | SaidKind::Announcement => false,
         }
     }
 }

@@ -102,6 +102,43 @@ impl ActorKind {
     }
 }
 
+/// Who did something and its name, as the log has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActorName<'a> {
+    Human(&'a str),
+    Agent(&'a str),
+    System,
+    /// The system, for an agent.
+    SystemFor(&'a str),
+}
+
+impl<'a> ActorName<'a> {
+    const FOR: &'static str = " for ";
+
+    /// `None`: a name of before, which does not say.
+    pub fn read(actor: &'a str) -> Option<ActorName<'a>> {
+        let kind = ActorKind::of(actor)?;
+        let rest = &actor[machines::Wire::name(kind).len()..];
+        match kind {
+            ActorKind::Human => rest.strip_prefix(':').map(ActorName::Human),
+            ActorKind::Agent => rest.strip_prefix(':').map(ActorName::Agent),
+            ActorKind::System if rest.is_empty() => Some(ActorName::System),
+            ActorKind::System => rest.strip_prefix(Self::FOR).map(ActorName::SystemFor),
+        }
+    }
+}
+
+impl std::fmt::Display for ActorName<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ActorName::Human(name) => write!(f, "{}:{name}", ActorKind::Human),
+            ActorName::Agent(name) => write!(f, "{}:{name}", ActorKind::Agent),
+            ActorName::System => write!(f, "{}", ActorKind::System),
+            ActorName::SystemFor(agent) => write!(f, "{}{}{agent}", ActorKind::System, Self::FOR),
+        }
+    }
+}
+
 machines::wire_enum! {
     /// What led to the gate that sends work back. Only a claim is the agent's word that the work is done.
     pub enum GateCause {

@@ -8,6 +8,7 @@
 //! Invariants:
 //! - one attempt of this process at a time carries out an effect, and its number is in the log first;
 //! - an outcome counts only for its own attempt: if another attempt has replaced it, the outcome is dropped as a whole;
+//! - an outcome that does not belong to its effect is reported as a failure of that effect, and never as a success;
 //! - if the log has no space for an outcome, it is sent again; an effect that failed because the disk is full has no outcome.
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use imbl::OrdMap;
 use kernel::command::{Happened, Outcome};
+use kernel::happened::Failed;
 use kernel::{Answer, Ask, Effect, Refusal};
 use machines::names::EffectId;
 
@@ -77,6 +79,10 @@ pub trait OutboxHost: Clock {
 
     /// An outcome was refused, which is a bug: an effect's outcome is never refused.
     fn refused(&mut self, fence: &Fence, what: &Happened, refusal: Refusal) -> Result<(), Self::Error>;
+
+    /// An executor reported an outcome that its effect cannot come to, which is a bug. If this returns, the outcome is
+    /// reported as a failure of the effect.
+    fn unfit(&mut self, fence: &Fence, effect: &Effect, what: &Happened) -> Result<(), Self::Error>;
 
     async fn lease(
         &mut self,
@@ -223,14 +229,11 @@ impl Attempt {
         {
             return Ok(Next::WhenThereIsRoom { error: error.clone() });
         }
-        debug_assert!(
-            self.effect.outcomes().contains(&what.kind()),
-            "{} cannot come to {what:?}",
-            self.effect.kind()
-        );
+        let fence = self.fence();
+        let what = fitting(host, &fence, &self.effect, what)?;
         crash::effect(self.effect.kind(), "after");
         let failed = matches!(what, Happened::Failed { .. });
-        let told = tell(host, &self.fence(), what).await?;
+        let told = send(host, &fence, what).await?;
         crash::effect(self.effect.kind(), "told");
         // What only we need stays in the outbox after a failure.
         let wanted = told == Told::Wanted && host.effects().contains_key(&self.id);
@@ -256,6 +259,32 @@ pub async fn submit<D: OutboxHost>(
 
 /// Tells what came of an effect, or how far it has got.
 pub async fn tell<D: OutboxHost>(host: &mut D, fence: &Fence, what: Happened) -> Result<Told, D::Error> {
+    let effect = EffectId::new(&fence.effect).ok().and_then(|id| host.effects().get(&id).cloned());
+    let what = match effect {
+        Some(effect) => fitting(host, fence, &effect, what)?,
+        // It is no longer wanted, and the kernel answers so.
+        None => what,
+    };
+    send(host, fence, what).await
+}
+
+/// The outcome itself if the effect can come to it. Otherwise nothing is known of the effect, so it has failed: it is
+/// tried again like any other failure, and not at once.
+fn fitting<D: OutboxHost>(
+    host: &mut D,
+    fence: &Fence,
+    effect: &Effect,
+    what: Happened,
+) -> Result<Happened, D::Error> {
+    if effect.outcomes().contains(&what.kind()) {
+        return Ok(what);
+    }
+    host.unfit(fence, effect, &what)?;
+    let Failed { error } = Failed::from_any(what);
+    Ok(Happened::Failed { error })
+}
+
+async fn send<D: OutboxHost>(host: &mut D, fence: &Fence, what: Happened) -> Result<Told, D::Error> {
     let effect = EffectId::new(&fence.effect).expect("the log gave it out");
     let ask = Ask::Outcome(Outcome { effect, what: what.clone() });
     match submit(host, ask, Some(fence)).await {
@@ -398,5 +427,108 @@ impl Outbox {
             executor.begin(Attempt::new(known, Arc::new(effect), attempt));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Reply;
+    use machines::names::TaskId;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// A log that takes everything, and remembers it. The effect stays wanted.
+    struct Host {
+        effects: OrdMap<EffectId, Arc<Effect>>,
+        told: Vec<Happened>,
+        unfit: Vec<String>,
+    }
+
+    impl Clock for Host {
+        fn now(&self) -> Millis {
+            0
+        }
+
+        fn steady(&self) -> Millis {
+            0
+        }
+    }
+
+    impl OutboxHost for Host {
+        type Error = LogError;
+
+        fn meaning(error: &LogError) -> Meaning {
+            Meaning::of_log(error)
+        }
+
+        fn effects(&self) -> OrdMap<EffectId, Arc<Effect>> {
+            self.effects.clone()
+        }
+
+        fn is_stopping(&self) -> bool {
+            false
+        }
+
+        fn has_no_room(&self) -> bool {
+            false
+        }
+
+        async fn rest(&mut self, _: Duration, _: &LogError) {}
+
+        async fn submit(&mut self, ask: Ask, _: Option<Fence>) -> Result<Answer, LogError> {
+            let Ask::Outcome(outcome) = ask else { panic!("{ask:?}") };
+            self.told.push(outcome.what);
+            Ok(Answer::Done(Reply::default()))
+        }
+
+        fn refused(&mut self, _: &Fence, what: &Happened, refusal: Refusal) -> Result<(), LogError> {
+            panic!("{what:?}: {refusal}")
+        }
+
+        fn unfit(&mut self, fence: &Fence, effect: &Effect, what: &Happened) -> Result<(), LogError> {
+            self.unfit.push(format!("{} {} {}", fence.effect, effect.kind(), what.kind().name()));
+            Ok(())
+        }
+
+        async fn lease(&mut self, _: &'static str, _: Millis, _: usize) -> Result<Vec<Leased>, LogError> {
+            Ok(Vec::new())
+        }
+
+        async fn release(&mut self, _: &Fence) -> Result<(), LogError> {
+            Ok(())
+        }
+
+        async fn pending(&mut self) -> Result<Vec<Pending>, LogError> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn at_once<T>(work: impl Future<Output = T>) -> T {
+        match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => done,
+            Poll::Pending => unreachable!("nothing here waits"),
+        }
+    }
+
+    /// In a release as well: the log never gets a pair that no row names, and the effect is not tried again at once.
+    #[test]
+    fn an_outcome_of_another_effect_is_told_as_a_failure_and_the_effect_waits_for_its_next_try() {
+        let id = EffectId::new("e1").unwrap();
+        let effect = Arc::new(Effect::SaveWork { task: TaskId::new("t1").unwrap() });
+        let effects = OrdMap::unit(id.clone(), effect.clone());
+        let mut host = Host { effects, told: Vec::new(), unfit: Vec::new() };
+        let mut attempt = Attempt::new(id, effect, 1);
+        let next = at_once(attempt.tell(&mut host, Happened::TimerDue)).unwrap();
+        assert_eq!(next, Next::Again { wait: TRY_AGAIN.0 });
+        let told = at_once(tell(&mut host, &attempt.fence(), Happened::TimerDue)).unwrap();
+        assert_eq!(told, Told::Wanted);
+        assert_eq!(host.unfit, ["e1 save_work timer_due", "e1 save_work timer_due"]);
+        let failure = Happened::Failed { error: "an answer that does not fit: TimerDue".to_owned() };
+        assert_eq!(host.told, [failure.clone(), failure]);
+
+        let fits = Happened::WorkSaved { reference: "refs/saved".into() };
+        assert_eq!(at_once(attempt.tell(&mut host, fits.clone())).unwrap(), Next::Over);
+        assert_eq!((host.told.last(), host.unfit.len()), (Some(&fits), 2));
     }
 }

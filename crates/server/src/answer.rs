@@ -15,7 +15,7 @@ use serde_json::Value;
 use streams::Access;
 use tokio::sync::{oneshot, watch};
 
-use super::body::{brings_body, hide, json_body};
+use super::body::{brings_body, hide, json_body, method};
 use super::credentials::{caller, session, unknown};
 use super::observe::{self, By};
 use super::reply::{self, respond, respond_kept, respond_problem, respond_tagged, respond_text, started};
@@ -195,7 +195,7 @@ fn proven(
     let (address, now) = (connection.address.as_deref()?, base::clock::now());
     let mut projects =
         project.into_iter().chain(connection.server.projects.values().filter(|_| project.is_none()));
-    projects.find_map(|project| project.services.tokens.prove(&challenge, address, now))
+    projects.find_map(|project| challenge.prove(&project.services.tokens, address, now))
 }
 
 /// A request of the API.
@@ -453,22 +453,6 @@ impl ProjectServices {
             host: &*self.host,
             control: Some(&*self.control),
             given_up: None,
-        }
-    }
-}
-
-pub(super) fn method(method: &http::Method, path: &str) -> Result<Method, Problem> {
-    match method.as_str() {
-        // What is not sent of the answer is left out on the way.
-        "GET" | "HEAD" => Ok(Method::Get),
-        "POST" => Ok(Method::Post),
-        "PUT" => Ok(Method::Put),
-        "PATCH" => Ok(Method::Patch),
-        "DELETE" => Ok(Method::Delete),
-        other => {
-            let methods = api::routes::methods_at(path);
-            let detail = format!("method {} is not allowed here", other.escape_debug());
-            Err(Problem { methods, ..Problem::new(405, "NO_SUCH_METHOD", detail) })
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The body of a request: JSON, of a size and within a time, and without tokens in it.
+//! What a request brings: its method, and its body: JSON, of a size and within a time, and without tokens in it.
 
 use std::time::Duration;
 
@@ -12,6 +12,22 @@ use api::{Method, Problem};
 
 /// The largest body that is read.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
+
+pub(super) fn method(method: &http::Method, path: &str) -> Result<Method, Problem> {
+    match method.as_str() {
+        // What is not sent of the answer is left out on the way.
+        "GET" | "HEAD" => Ok(Method::Get),
+        "POST" => Ok(Method::Post),
+        "PUT" => Ok(Method::Put),
+        "PATCH" => Ok(Method::Patch),
+        "DELETE" => Ok(Method::Delete),
+        other => {
+            let methods = api::routes::methods_at(path);
+            let detail = format!("method {} is not allowed here", other.escape_debug());
+            Err(Problem { methods, ..Problem::new(405, "NO_SUCH_METHOD", detail) })
+        }
+    }
+}
 
 /// What a form, a script without leave, or a slip would send is refused before it is read. A body that takes longer than
 /// `within` to arrive is not waited for.

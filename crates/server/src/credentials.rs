@@ -10,8 +10,7 @@ use kernel::Actor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::answer::method;
-use super::body::json_body;
+use super::body::{json_body, method};
 use super::reply::respond;
 use super::sessions::Shown;
 use super::tokens::{Caller, Tokens};

@@ -12,6 +12,7 @@
 //! - whoever connects and says nothing, or reads nothing, is not waited for, and takes no descriptor from anybody else.
 
 mod answer;
+mod answer_memory;
 mod body;
 mod connections;
 mod credentials;
@@ -66,13 +67,13 @@ use streams::Streams;
 
 use api::{self, Control, Host, Problem};
 
+pub use answer_memory::memory;
 pub use body::{BODY_BYTES_MAX, hide, whole_body};
 pub use events::Events;
 pub use feeds::{Feeds, FromLog};
 pub use host_names::Names;
 pub use rate_limit::RateLimit;
 pub use reply::respond_problem;
-pub use sending::memory;
 pub use sessions::Sessions;
 pub use socket::{Socket, connect, folder_of};
 pub use tokens::{Caller, Tokens, read_token};

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use base::clock::now;
+use kernel::Event;
 use log::owner::{Folded, VERSION};
 use log::transfer::{self, TransferError};
 use log::{ForeignObject, Location, Log, LogError};
-use serde::Deserialize;
 
 use api::types::history::{Checked, ExportHead, Verified};
 use api::{Problem, time};
@@ -140,22 +140,17 @@ fn alien(path: &Path, foreign: &[ForeignObject]) -> Problem {
     .hint(format!("remove it with `sqlite3 {path} '{}'`", drops.join("; ")))
 }
 
-/// Whose answer it is.
-#[derive(Deserialize)]
-struct Kept {
-    command: String,
-}
-
 /// Counts the answers that are kept for idempotency keys. Each names the command in whose entry it stands.
 fn kept_answers(log: &dyn Log) -> Result<u64, Problem> {
     let mut answers = 0;
     let mut alien = None;
     log.scan(0, &mut |record| {
-        let answer = (record.kind == "answer_kept").then(|| serde_json::from_str::<Kept>(&record.data));
-        match answer {
-            Some(Ok(answer)) if answer.command == record.command => answers += 1,
-            Some(_) => alien = Some(record.seq),
-            None => {}
+        // Every record has been decoded by now: one that cannot be read was reported before.
+        if let Ok(Event::AnswerKept(kept)) = Event::decode(&record.kind, &record.data) {
+            match kept.command == record.command {
+                true => answers += 1,
+                false => alien = Some(record.seq),
+            }
         }
         if alien.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;

@@ -12,7 +12,8 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::tokens;
+use super::tokens::{self, Tokens};
+use kernel::Millis;
 
 pub const PATH: &str = "/proof";
 
@@ -50,6 +51,12 @@ impl Challenge {
     pub fn answer(&self, hash: &str, address: &str) -> Proof {
         let message = format!("{PURPOSE}\n{}\n{}\n{address}", self.token, self.nonce);
         Proof { proof: base::secrets::signature(hash.as_bytes(), message.as_bytes()) }
+    }
+
+    /// The answer of a server with these tokens; `None` if it does not know the client's token. The token itself is not sent.
+    pub fn prove(&self, tokens: &Tokens, address: &str, now: Millis) -> Option<Proof> {
+        let hash = tokens.hash_with_id(&self.token, now).filter(|_| self.is_whole())?;
+        Some(self.answer(&hash, address))
     }
 
     /// Whether the answer is of a server that knows this token and listens where the client has connected.

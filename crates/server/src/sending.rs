@@ -2,8 +2,8 @@
 //! caller is let in.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,9 +13,10 @@ use http::Method;
 use http::request::Parts;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Bytes, Frame, SizeHint};
-use streams::{Memory, NoRoom, Share};
+use streams::{NoRoom, Share};
 use tokio::task::JoinHandle;
 
+use super::answer_memory::memory;
 use super::credentials;
 use super::reply::respond_problem;
 use super::tokens::Caller;
@@ -23,10 +24,6 @@ use super::{Connection, HttpServer, MountedProject, Transport};
 use crate::response::{Body, BodyError, Response};
 use api::Problem;
 
-/// What answers hold in memory, in this process.
-static MEMORY: LazyLock<Arc<Memory>> = LazyLock::new(|| Memory::new(ANSWERS_BYTES_MAX));
-/// All answers that clients have not read yet are held to this together, and those of one caller to half of it.
-const ANSWERS_BYTES_MAX: usize = 24 << 20;
 /// What is shorter is not counted: a connection costs as much by itself.
 const SMALL_BYTES: u64 = 16 << 10;
 /// So much is given to the connection at once.
@@ -35,11 +32,6 @@ const PIECE_BYTES: usize = 16 << 10;
 const END_TIME: Duration = Duration::from_millis(300);
 /// Credentials also end by time: they are looked at this often where nothing is known to change.
 const LOOK: Duration = Duration::from_secs(60);
-
-/// The budget of this process.
-pub fn memory() -> Arc<Memory> {
-    MEMORY.clone()
-}
 
 /// Who asked, where it was found out.
 pub(super) struct Known {
@@ -71,7 +63,7 @@ pub(super) fn share(caller: &str, bytes: usize) -> Result<Option<Arc<Share>>, Pr
     if bytes as u64 <= SMALL_BYTES {
         return Ok(None);
     }
-    MEMORY.share(caller, bytes).map(|share| Some(Arc::new(share))).map_err(no_room)
+    memory().share(caller, bytes).map(|share| Some(Arc::new(share))).map_err(no_room)
 }
 
 pub(super) fn no_room(no: NoRoom) -> Problem {

@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use tokio::sync::watch;
 
-use super::proof::{Challenge, Proof};
 use api::types::token::TokenRole;
 
 /// The project's token, in its folder.
@@ -248,8 +247,8 @@ impl Tokens {
         }
     }
 
-    /// What proves to a client that this server knows its token; `None` where it does not. The token itself is not shown.
-    pub fn prove(&self, challenge: &Challenge, address: &str, now: Millis) -> Option<Proof> {
+    /// The hash of the token with this id, if the token is valid.
+    pub fn hash_with_id(&self, id: &str, now: Millis) -> Option<String> {
         let issued: Vec<String> = self.lock().iter().map(|issued| issued.hash.clone()).collect();
         let named: Vec<String> = lock(&self.named)
             .iter()
@@ -257,8 +256,7 @@ impl Tokens {
             .map(|named| named.hash.clone())
             .collect();
         let mut known = issued.into_iter().chain(named).chain(self.project.clone());
-        let hash = known.find(|hash| id_of(hash) == challenge.token).filter(|_| challenge.is_whole())?;
-        Some(challenge.answer(&hash, address))
+        known.find(|hash| id_of(hash) == id)
     }
 
     /// A token for somebody, by name. It is kept, hashed, when this returns.

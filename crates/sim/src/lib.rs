@@ -1,11 +1,12 @@
 //! The simulator: the real kernel on a memory log, with scripted agents, a virtual clock, and faults. It may know the kernel, the
-//! log and its outbox driver, and nothing that touches the world. Begin with `stage.rs`.
+//! log and its outbox driver, and nothing that touches the world. Begin with `life.rs`.
 //!
 //! One seed is one life of a fleet: tickets come in, workers take them, steps, gates and landings are played, and
 //! whatever the seed's plan holds goes wrong on the way. After every commit all invariants hold; after every
 //! crash the log folds to the World that was lost; at the end every task is DONE, or waits for a reason that the
 //! plan holds. Same seed, same trace, byte for byte.
 
+mod life;
 mod people;
 mod played;
 mod random;
@@ -18,7 +19,7 @@ use kernel::happened::OutcomeKind;
 use machines::wire::Wire;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use stage::{run, watch};
+pub use life::{run, watch};
 
 machines::wire_enum! {
     /// What can go wrong.

@@ -1,7 +1,7 @@
 //! Rooms and the architect as a life plays them: what hosted agents say, and what people and agents from outside do there.
 
 use super::Fault;
-use super::stage::{Item, Stage, outside_agent};
+use super::stage::{Item, Stage, architect_agent, hosted_agent, outside_agent};
 use kernel::command::{ArchitectAnswer, Ask, Happened, NewSpec, StepFailure, TurnWord, Usage};
 use kernel::config;
 use kernel::effect::Say;
@@ -9,7 +9,7 @@ use kernel::rooms::{About, OwnTimes, Seat, TurnEnd};
 use kernel::specs::{SpecState, Story};
 use kernel::words::{RequestKind, StepEnding};
 use kernel::{Actor, World};
-use machines::names::{AgentName, ChannelName, EffectId, RequestId, SpecId, TaskId};
+use machines::names::{AgentName, ChannelName, EffectId, RequestId, SpecId};
 use machines::task::Status;
 use machines::turn::{self, InterruptBehaviour, TurnConfig};
 use machines::wire::Wire;
@@ -17,14 +17,6 @@ use smol_str::SmolStr;
 
 /// Times that somebody does something in a room, or about a spec.
 const ACTS_MAX: u32 = 60;
-
-pub fn agent(name: &'static str) -> AgentName {
-    AgentName::new(name).expect("a constant")
-}
-
-pub fn architect() -> AgentName {
-    agent("lead")
-}
 
 fn person() -> Actor {
     Actor::Human(SmolStr::new_static("ann"))
@@ -119,7 +111,7 @@ fn as_architect(stage: &mut Stage, id: &EffectId, request: &RequestId) -> Result
         _ => ArchitectAnswer::Approve { note: String::new() },
     };
     if by_tool {
-        let actor = Actor::Agent { name: architect(), role: config::Role::Lead };
+        let actor = Actor::Agent { name: architect_agent(), role: config::Role::Lead };
         let taken =
             ask(stage, actor.clone(), Ask::ArchitectAnswers { reply: id.clone(), answer: answer.clone() })?;
         let decided = stage.world.seated(&Seat::Architect).is_some_and(|seated| seated.decided.is_some());
@@ -155,7 +147,7 @@ fn call_late(stage: &mut Stage) -> Result<(), String> {
         return Ok(());
     }
     let Some(reply) = stage.random.pick(&stage.played.replies).cloned() else { return Ok(()) };
-    let actor = Actor::Agent { name: architect(), role: config::Role::Lead };
+    let actor = Actor::Agent { name: architect_agent(), role: config::Role::Lead };
     let over = stage.world.shown_in(&reply).is_none();
     let text = "late".to_owned();
     for answer in [ArchitectAnswer::Answer { text }, ArchitectAnswer::Approve { note: String::new() }] {
@@ -218,13 +210,13 @@ pub fn act(stage: &mut Stage, step: u32) -> Result<(), String> {
         15 => (person(), on_holder(TurnWord::Override { to: turn::State::Queued })),
         16 => (person(), on_holder(TurnWord::Skip)),
         17 => {
-            let member = Ask::TakeTurn { channel: room(), agent: agent("ada"), word: TurnWord::Skip };
+            let member = Ask::TakeTurn { channel: room(), agent: hosted_agent("ada"), word: TurnWord::Skip };
             (person(), Some(member))
         }
         18 => (person(), on_holder(TurnWord::Fresh)),
         19 => {
             let who = *stage.random.pick(&["ada", "bob", "outsider"]).expect("there are three");
-            (person(), Some(Ask::RemoveMember { channel: room(), agent: agent(who) }))
+            (person(), Some(Ask::RemoveMember { channel: room(), agent: hosted_agent(who) }))
         }
         20 | 21 => {
             let who = *stage.random.pick(&["ada", "bob", "outsider"]).expect("there are three");
@@ -235,8 +227,9 @@ pub fn act(stage: &mut Stage, step: u32) -> Result<(), String> {
             (person(), None)
         }
         23 => {
-            let who =
-                agent(stage.random.pick(&["ada", "outsider", "coder", "lead"]).expect("there are four"));
+            let who = hosted_agent(
+                stage.random.pick(&["ada", "outsider", "coder", "lead"]).expect("there are four"),
+            );
             let enabled = stage.world.disabled.contains_key(&who);
             (person(), Some(Ask::SwitchAgent { agent: who, enabled, reason: None }))
         }
@@ -260,7 +253,7 @@ pub fn act(stage: &mut Stage, step: u32) -> Result<(), String> {
 
 fn add(who: &'static str) -> Ask {
     let times = OwnTimes { timeout_seconds: Some(45), wait_seconds: None };
-    Ask::AddMember { channel: room(), agent: agent(who), times }
+    Ask::AddMember { channel: room(), agent: hosted_agent(who), times }
 }
 
 fn open_room(stage: &mut Stage) -> Result<(), String> {
@@ -351,13 +344,4 @@ pub fn help_architect(stage: &mut Stage) -> Result<(), String> {
         ask(stage, person(), what)?;
     }
     ask(stage, person(), Ask::RecoverArchitect).map(drop)
-}
-
-/// The stories that a commit brought, so that somebody can work on them.
-pub fn loaded(events: &[kernel::Event]) -> Vec<TaskId> {
-    let of = |event: &kernel::Event| match event {
-        kernel::Event::StoryLoaded(loaded) => Some(loaded.task.clone()),
-        _ => None,
-    };
-    events.iter().filter_map(of).collect()
 }

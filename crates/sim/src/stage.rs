@@ -1,18 +1,15 @@
-//! The stage: clock, log, World and outside world, and the loop that plays a life.
+//! The stage: clock, log, World and outside world. Whoever acts in a life acts on it: the loop, the people, the rooms.
 
-use super::played::{Down, MAIN_FAILS, PlayedWorld, TESTS, Work, service};
+use super::played::{MAIN_FAILS, PlayedWorld, TESTS, Work, service};
 use super::random::Random;
-use super::{Fault, Moment, Plan, Report, What, people, rooms};
+use super::{Fault, Moment, Plan, Report, What};
 use imbl::OrdMap;
-use kernel::command::{Ask, Happened, SeenTicket, Usage};
+use kernel::command::{Ask, Happened, SeenTicket};
 use kernel::config::{self, Config};
-use kernel::effect::StepStart;
 use kernel::event::Event;
 use kernel::world::SentBack;
 use kernel::{Actor, Answer, Command, Commit, Effect, Millis, Refusal, World, invariants};
-use log::outbox::{
-    self, Attempt, Backoff, Clock, Executor, FULL_DISK_LOOK, Meaning, Next, Outbox, OutboxHost, Told,
-};
+use log::outbox::{self, Attempt, Backoff, Clock, Executor, Meaning, Outbox, OutboxHost, Told};
 use log::{Appended, Fence, Leased, Log, LogError, MemoryLog, Pending};
 use machines::names::{AgentName, EffectId, TaskId};
 use machines::task::{Status, TaskType};
@@ -27,29 +24,11 @@ use std::time::Duration;
 
 /// When every life begins, in the virtual clock.
 const BEGINNING: Millis = 1_700_000_000_000;
-/// How late an outcome is that everybody has stopped waiting for.
-const LATE_MILLIS: Millis = 1_200_000;
-/// Less than this is left, and no further tree is made.
-const LOW_DISK: &str = "100 MB are left, 256 MB are needed";
-/// Turns of the loop that a life may take. A life that does not end by then hangs.
-const TURNS_MAX: u64 = 60_000;
 /// Times that each kind of disturbance may come, so that every life ends.
 const DISTURBANCES_MAX: u32 = 12;
 
-/// Plays one life. `trace` gets every line of what happens.
-pub fn run(plan: &Plan, trace: &mut dyn FnMut(&str)) -> Report {
-    watch(plan, trace, &mut |_| {})
-}
-
-/// Plays one life, and shows each of its moments to `watcher`, which changes nothing by looking.
-pub fn watch(plan: &Plan, trace: &mut dyn FnMut(&str), watcher: &mut dyn FnMut(&Moment)) -> Report {
-    let mut stage = Stage::new(plan, trace, watcher);
-    let result = stage.play();
-    stage.report(result)
-}
-
 /// A life that must not go on: an invariant broke, an outcome was refused, or it hangs.
-type Played = Result<(), String>;
+pub(super) type Played = Result<(), String>;
 
 /// Why an executor got no answer.
 #[derive(Debug)]
@@ -65,9 +44,9 @@ pub(super) enum Trouble {
 
 /// The disks of the log and of the trees, until when each is full, by the steady clock.
 #[derive(Clone, Copy, Debug, Default)]
-struct Disks {
-    log_full_until: Millis,
-    trees_full_until: Millis,
+pub(super) struct Disks {
+    pub log_full_until: Millis,
+    pub trees_full_until: Millis,
 }
 
 pub(super) struct Stage<'t> {
@@ -87,16 +66,16 @@ pub(super) struct Stage<'t> {
     /// How often the person has looked.
     pub looks: u64,
     /// What the owner that is alive has in hand.
-    outbox: Outbox,
+    pub outbox: Outbox,
     /// What it has taken up and not yet begun.
-    begun: Vec<Attempt>,
+    pub begun: Vec<Attempt>,
     /// When it looks again at the latest.
-    wake: Option<Millis>,
-    disks: Disks,
-    agenda: BTreeMap<(Millis, u64), Item>,
-    items: u64,
+    pub wake: Option<Millis>,
+    pub disks: Disks,
+    pub agenda: BTreeMap<(Millis, u64), Item>,
+    pub items: u64,
     commands: u64,
-    owner: u64,
+    pub owner: u64,
     disturbances: BTreeMap<Fault, u32>,
     digest: u64,
     trace: &'t mut dyn FnMut(&str),
@@ -144,7 +123,7 @@ pub(super) enum Item {
 }
 
 impl<'t> Stage<'t> {
-    fn new(plan: &Plan, trace: &'t mut dyn FnMut(&str), watcher: &'t mut dyn FnMut(&Moment)) -> Self {
+    pub fn new(plan: &Plan, trace: &'t mut dyn FnMut(&str), watcher: &'t mut dyn FnMut(&Moment)) -> Self {
         Self {
             plan: plan.clone(),
             random: Random::new(plan.seed),
@@ -191,7 +170,7 @@ impl<'t> Stage<'t> {
     }
 
     /// A fault of the plan that strikes now, by chance, a bounded number of times.
-    fn strikes(&mut self, fault: Fault, once_in: u64) -> bool {
+    pub fn strikes(&mut self, fault: Fault, once_in: u64) -> bool {
         let count = self.disturbances.get(&fault).copied().unwrap_or(0);
         let strikes = self.has(fault) && count < DISTURBANCES_MAX && self.random.once_in(once_in);
         if strikes {
@@ -213,28 +192,6 @@ impl<'t> Stage<'t> {
         (self.trace)(line);
     }
 
-    fn play(&mut self) -> Played {
-        self.system(Ask::Configure { config: Box::new(self.config()) })?;
-        self.tickets()?;
-        self.system(Ask::StartFleet { workers: self.plan.workers })?;
-        self.disturb();
-        for _ in 0..TURNS_MAX {
-            self.work()?;
-            if self.over() || !self.advance()? {
-                return self.end();
-            }
-        }
-        let pending: Vec<_> =
-            self.world.effects.iter().map(|(id, effect)| format!("{} {id}", effect.kind())).collect();
-        Err(format!("it does not end: after {TURNS_MAX} turns these are pending: {}", pending.join(", ")))
-    }
-
-    /// Every task has reached its end, and nothing is under way: what is still on the agenda changes nothing.
-    fn over(&self) -> bool {
-        let closed = |task: &std::sync::Arc<kernel::world::Task>| task.is_final();
-        self.world.effects.is_empty() && self.world.tasks.values().all(closed)
-    }
-
     pub fn owner(&self) -> u64 {
         self.owner
     }
@@ -242,13 +199,13 @@ impl<'t> Stage<'t> {
     /// The architect that the settings name, where the plan has one.
     pub fn architect(&self) -> Option<config::Architect> {
         self.has(Fault::Architect).then(|| config::Architect {
-            agent: rooms::architect(),
+            agent: architect_agent(),
             escalation_seconds: 7_200,
             raises_budgets: self.plan.seed.is_multiple_of(3),
         })
     }
 
-    fn config(&self) -> Config {
+    pub fn config(&self) -> Config {
         let few = self.has(Fault::FewTurns);
         let coder = config::Agent {
             service: Some(service()),
@@ -282,9 +239,9 @@ impl<'t> Stage<'t> {
         let has_tools = self.plan.seed.is_multiple_of(2);
         let lead = config::Agent { role: config::Role::Lead, has_tools, ..speaker.clone() };
         let hosted = [
-            (rooms::agent("ada"), speaker.clone()),
-            (rooms::agent("bob"), speaker),
-            (rooms::architect(), lead),
+            (hosted_agent("ada"), speaker.clone()),
+            (hosted_agent("bob"), speaker),
+            (architect_agent(), lead),
         ];
         Config {
             landed_hook: self.plan.seed.is_multiple_of(2),
@@ -326,7 +283,7 @@ impl<'t> Stage<'t> {
     }
 
     /// The tickets: each depends on some that came before, and each has its share of what goes wrong.
-    fn tickets(&mut self) -> Played {
+    pub fn tickets(&mut self) -> Played {
         for number in 1..=self.plan.tasks {
             let id = task_id(number);
             let mut depends_on = BTreeSet::new();
@@ -423,330 +380,8 @@ impl<'t> Stage<'t> {
         mishaps
     }
 
-    /// Puts what disturbs from outside onto the agenda.
-    fn disturb(&mut self) {
-        let disturbing = [
-            Fault::ClockJump,
-            Fault::HostSleep,
-            Fault::Cancel,
-            Fault::Kill,
-            Fault::OddMoves,
-            Fault::TicketClosed,
-            Fault::TicketChanged,
-            Fault::TicketGone,
-            Fault::TreeGone,
-            Fault::LowDisk,
-            Fault::FullDisk,
-        ];
-        for fault in disturbing {
-            for _ in 0..if self.has(fault) { 3 } else { 0 } {
-                let at = self.random.between(1_000, 900_000);
-                self.later(at, Item::Disturb(fault));
-            }
-        }
-        for fault in [Fault::Outage, Fault::OutageWithReset, Fault::LongOutage] {
-            if self.has(fault) {
-                let at = self.random.between(5_000, 300_000);
-                self.later(at, Item::ServiceGoes { fault });
-            }
-        }
-        if self.has(Fault::OutsideAgent) {
-            self.later(1_000, Item::Outside(0));
-        }
-        if self.has(Fault::Rooms) {
-            self.later(2_000, Item::Room(0));
-        }
-        if self.has(Fault::Architect) {
-            self.later(3_000, Item::Spec(0));
-        }
-        if self.plan.faults.iter().any(|fault| !fault.passes()) {
-            self.later(60_000, Item::Person);
-        }
-    }
-
-    /// The owner's turn at its outbox, and another one for as long as something follows from it.
-    fn work(&mut self) -> Played {
-        loop {
-            let before = self.world.seq;
-            let (owner, mut outbox) = (self.owner, std::mem::take(&mut self.outbox));
-            let turn = at_once(outbox.turn(self));
-            if owner != self.owner {
-                // What it had taken up died with it; the one that came after it has its own.
-                continue;
-            }
-            self.outbox = outbox;
-            self.wake = turn.map_err(Trouble::failure)?;
-            let begun = std::mem::take(&mut self.begun);
-            let idle = begun.is_empty();
-            for attempt in begun {
-                if owner == self.owner {
-                    self.begin(attempt)?;
-                }
-            }
-            if idle && before == self.world.seq {
-                return Ok(());
-            }
-        }
-    }
-
-    fn begin(&mut self, attempt: Attempt) -> Played {
-        let delay = self.random.between(200, 4_000);
-        let (id, effect) = (attempt.id.clone(), attempt.effect.clone());
-        if let Effect::StartStep { of: StepStart::Task { task, run, .. }, turns_left, .. } = &*effect {
-            let owner = self.owner;
-            if self.strikes(Fault::Proposals, 2) {
-                people::propose(self, run)?;
-                people::speak(self, run)?;
-            }
-            if owner != self.owner {
-                return Ok(());
-            }
-            let hits = self.played.start_step(&self.world, &id, task, *turns_left, &mut self.random);
-            hits.into_iter().for_each(|fault| self.hit(fault));
-            self.later(delay, Item::Output(attempt));
-            return Ok(());
-        }
-        if let Effect::StartStep { of: StepStart::Seat { seat, prompt, .. }, .. } = &*effect {
-            let owner = self.owner;
-            let said = match self.played.said(&id) {
-                Some(said) => Some(said),
-                None => rooms::reply(self, &id, seat, prompt)?,
-            };
-            if let Some(what) = said.filter(|_| owner == self.owner) {
-                self.played.remember(&id, &what);
-                self.send(delay, attempt, what);
-            }
-            return Ok(());
-        }
-        if matches!(*effect, Effect::TestMain { .. })
-            && !self.played.main_red
-            && self.strikes(Fault::MainRed, 4)
-        {
-            self.played.main_red = true;
-            let at = self.random.between(10_000, 300_000);
-            self.later(at, Item::MainMended);
-        }
-        if matches!(*effect, Effect::RunGate { .. })
-            && !self.played.main_red
-            && self.strikes(Fault::MainRedUnseen, 6)
-        {
-            self.played.main_red = true;
-            let at = self.random.between(10_000, 300_000);
-            self.later(at, Item::MainMended);
-        }
-        if self.steady < self.disks.trees_full_until
-            && let Some(what) = self.played.without_room(&effect)
-        {
-            self.hit(Fault::FullDisk);
-            return self.arrives(attempt, what);
-        }
-        let faults = self.plan.faults.clone();
-        let (what, hits) = self.played.carry_out(&id, &effect, &faults, &mut self.random);
-        hits.into_iter().for_each(|fault| self.hit(fault));
-        if self.strikes(Fault::CrashAfterEffect, 12) {
-            self.crash()?;
-            return self.recover();
-        }
-        self.send(delay, attempt, what);
-        Ok(())
-    }
-
-    /// An outcome on its way, with what may happen to it there.
-    fn send(&mut self, delay: Millis, attempt: Attempt, what: Happened) {
-        if self.strikes(Fault::LostOutcome, 15) {
-            return self.killed_soon();
-        }
-        if self.strikes(Fault::DuplicatedOutcome, 8) {
-            let again = Item::ArrivesAfterAll { fence: attempt.fence(), what: what.clone() };
-            self.later(delay + 10, again);
-        }
-        if !self.strikes(Fault::LateOutcome, 15) {
-            return self.later(delay, Item::Arrives { attempt, what });
-        }
-        let late = delay + LATE_MILLIS;
-        if self.random.once_in(2) {
-            return self.later(late, Item::Arrives { attempt, what });
-        }
-        // So late that another process has taken the effect over.
-        self.later(late, Item::ArrivesAfterAll { fence: attempt.fence(), what });
-        self.killed_soon();
-    }
-
-    /// An outcome is lost only with the process that would have told it.
-    fn killed_soon(&mut self) {
-        let at = self.random.between(1_000, 120_000);
-        self.later(at, Item::Killed);
-    }
-
-    /// The outcome of an attempt reaches the log, which says what follows.
-    fn arrives(&mut self, mut attempt: Attempt, what: Happened) -> Played {
-        let owner = self.owner;
-        let next = match at_once(attempt.tell(self, what)) {
-            Err(Trouble::Killed) => return Ok(()),
-            next => next.map_err(Trouble::failure)?,
-        };
-        assert_eq!(owner, self.owner, "whoever was killed hears no answer");
-        match next {
-            Next::Over => self.outbox.over(&attempt.fence()),
-            Next::Again { wait } => self.later(millis(wait), Item::Again(attempt)),
-            Next::WhenThereIsRoom { .. } => self.later(millis(FULL_DISK_LOOK), Item::Again(attempt)),
-        }
-        Ok(())
-    }
-
-    /// Moves the clock to what comes next. False: nothing will ever happen again.
-    fn advance(&mut self) -> Result<bool, String> {
-        let item = self.agenda.keys().next().map(|key| key.0);
-        let Some(next) = [self.wake, item].into_iter().flatten().min() else { return Ok(false) };
-        self.steady = self.steady.max(next);
-        while let Some(entry) = self.agenda.first_entry().filter(|entry| entry.key().0 <= self.steady) {
-            let item = entry.remove();
-            self.happen(item)?;
-        }
-        Ok(true)
-    }
-
-    fn happen(&mut self, item: Item) -> Played {
-        match item {
-            Item::Output(attempt) => self.output(attempt),
-            Item::Arrives { attempt, what } => self.arrives(attempt, what),
-            Item::ArrivesAfterAll { fence, what } => self.outcome(&fence, what).map(drop),
-            Item::Again(attempt) => self.begin(attempt),
-            Item::Killed => {
-                self.crash()?;
-                self.recover()
-            }
-            Item::RoomIsBack => self.system(Ask::SeeDisk { full: None }),
-            Item::ServiceGoes { fault } => {
-                self.hit(fault);
-                let minutes = if fault == Fault::LongOutage { 25 } else { self.random.between(1, 8) };
-                let until = self.now() + minutes * 60_000;
-                let resets_at = (fault == Fault::OutageWithReset).then_some(until);
-                // Someone sees to credentials that are not accepted as others see to a service.
-                let refused = resets_at.is_none() && self.random.once_in(3);
-                let asked = self.random.once_in(2);
-                self.played.down = Some(Down { resets_at, refused });
-                self.played.can_be_asked = asked;
-                self.later(minutes * 60_000 - 1, Item::ServiceComes);
-                Ok(())
-            }
-            Item::ServiceComes => {
-                self.played.down = None;
-                Ok(())
-            }
-            Item::Disturb(Fault::LowDisk) => {
-                self.hit(Fault::LowDisk);
-                let minutes = self.random.between(1, 10);
-                self.later(minutes * 60_000, Item::RoomIsBack);
-                self.system(Ask::SeeDisk { full: Some(SmolStr::new_static(LOW_DISK)) })
-            }
-            Item::Disturb(Fault::FullDisk) => {
-                // It strikes when something finds no room.
-                let until = self.steady + self.random.between(1_000, 300_000);
-                let which = self.random.below(3);
-                if which != 0 {
-                    self.disks.log_full_until = until;
-                }
-                if which != 1 {
-                    self.disks.trees_full_until = until;
-                }
-                Ok(())
-            }
-            Item::Disturb(fault) => {
-                self.hit(fault);
-                people::disturb(self, fault)
-            }
-            Item::MainMended => {
-                self.played.main_red = false;
-                self.played.mends += 1;
-                // It may come before anybody knows that main is red; whoever mends it looks whether it is noticed.
-                let main = &self.world.main;
-                let to_come = main.under_way.is_some() || main.again;
-                if to_come || (self.world.main_is_known() && !self.world.main_is_green()) {
-                    self.items += 1;
-                    let tip = SmolStr::new(format!("mended{}", self.items));
-                    self.system(Ask::SeeMain { tip })?;
-                    self.later(60_000, Item::MainMended);
-                }
-                Ok(())
-            }
-            Item::TicketBack(id) => people::ticket_back(self, &id),
-            Item::Person => people::look(self),
-            Item::Outside(step) => people::outside_agent_acts(self, step),
-            Item::Room(step) => rooms::act(self, step),
-            Item::Spec(step) => rooms::submit(self, step),
-        }
-    }
-
-    /// The agent prints; its executor passes on what the log has not taken yet.
-    fn output(&mut self, attempt: Attempt) -> Played {
-        let step = &attempt.id;
-        let fence = attempt.fence();
-        let down = self.played.down.clone();
-        let Some(process) = self.played.processes.get_mut(step) else { return Ok(()) };
-        if process.over && process.written.is_empty() {
-            self.outbox.over(&fence);
-            return Ok(());
-        }
-        if let (Some(down), false) = (down, process.over) {
-            process.over = true;
-            process.outputs.clear();
-            let usage = Usage { cost: Some(100), input_tokens: 1, output_tokens: 1 };
-            process.written.push_back(Happened::Outage {
-                service: service(),
-                resets_at: down.resets_at,
-                error: Some(SmolStr::new_static("529")),
-                refused: down.refused,
-                usage,
-            });
-        }
-        let waits = process.waits_for.is_some();
-        if !process.over
-            && !waits
-            && let Some(next) = process.outputs.pop_front()
-        {
-            if let Happened::CallAsked { call, .. } = &next {
-                process.waits_for = Some(call.clone());
-            }
-            process.over = process.outputs.is_empty();
-            process.written.push_back(next);
-        }
-        let owner = self.owner;
-        while let Some(what) =
-            self.played.processes.get(step).and_then(|process| process.written.front().cloned())
-        {
-            // Whoever comes after its executor takes up what was written.
-            if self.strikes(Fault::LostOutcome, 15) {
-                self.killed_soon();
-                return Ok(());
-            }
-            let duplicated = self.strikes(Fault::DuplicatedOutcome, 8).then(|| what.clone());
-            // What was written is for whoever follows it now; where nobody wants to hear it, nobody does.
-            if self.outcome(&fence, what)? == Told::Superseded {
-                self.outbox.over(&fence);
-                return Ok(());
-            }
-            if let Some(what) = duplicated {
-                self.outcome(&fence, what)?;
-            }
-            if let Some(process) = self.played.processes.get_mut(step) {
-                process.written.pop_front();
-            }
-            if owner != self.owner {
-                return Ok(());
-            }
-        }
-        if self.played.processes.get(step).is_some_and(|process| !process.over) {
-            let delay = self.random.between(1_000, 20_000);
-            self.later(delay, Item::Output(attempt));
-        } else {
-            self.outbox.over(&fence);
-        }
-        Ok(())
-    }
-
     /// Tells what came of an effect, or how far it has got, whoever follows it.
-    fn outcome(&mut self, fence: &Fence, what: Happened) -> Result<Told, String> {
+    pub fn outcome(&mut self, fence: &Fence, what: Happened) -> Result<Told, String> {
         match at_once(outbox::tell(self, fence, what)) {
             Ok(told) => Ok(told),
             Err(Trouble::Killed) => Ok(Told::Superseded),
@@ -820,7 +455,7 @@ impl<'t> Stage<'t> {
         }
         let before = std::mem::replace(&mut self.world, commit.world);
         self.nobody_is_blamed_for_main(&before, &commit.events).map_err(Trouble::Failure)?;
-        for task in rooms::loaded(&commit.events) {
+        for task in loaded(&commit.events) {
             self.played.works.insert(task, Work::plain());
         }
         self.show(What::Committed { events: &commit.events, rules: &commit.rules });
@@ -897,7 +532,7 @@ impl<'t> Stage<'t> {
     }
 
     /// The owner dies: its World, its executors and what they had on the way are gone. Keepers live on.
-    fn crash(&mut self) -> Played {
+    pub fn crash(&mut self) -> Played {
         self.report.crashes += 1;
         self.owner += 1;
         self.outbox = Outbox::default();
@@ -918,7 +553,7 @@ impl<'t> Stage<'t> {
     }
 
     /// What the owner does first when it starts again.
-    fn recover(&mut self) -> Played {
+    pub fn recover(&mut self) -> Played {
         at_once(outbox::take_over(self)).map_err(Trouble::failure)?;
         let away = self.random.between(0, 30_000);
         self.system(Ask::WasAway { since: self.now() - away, hosted: false })?;
@@ -961,7 +596,7 @@ impl<'t> Stage<'t> {
     }
 
     /// What must be true of every life that has ended.
-    fn end(&mut self) -> Played {
+    pub fn end(&mut self) -> Played {
         for task in self.world.tasks.values().cloned().collect::<Vec<_>>() {
             let merged = self.played.merges.values().filter(|id| **id == task.id).count();
             match (task.status(), merged) {
@@ -1072,7 +707,7 @@ impl<'t> Stage<'t> {
         Err(format!("`{}` {what}, and no fault of the plan explains it", task.id))
     }
 
-    fn report(mut self, result: Played) -> Report {
+    pub fn report(mut self, result: Played) -> Report {
         self.report.failure = result.err();
         self.report.virtual_millis = self.steady - BEGINNING;
         self.report.cost = self.world.spend.cost;
@@ -1096,12 +731,29 @@ pub(super) fn task_id(number: u32) -> TaskId {
     TaskId::new(format!("t{number}")).expect("a counted id is a name")
 }
 
+pub(super) fn hosted_agent(name: &'static str) -> AgentName {
+    AgentName::new(name).expect("a constant")
+}
+
+pub(super) fn architect_agent() -> AgentName {
+    hosted_agent("lead")
+}
+
+/// The stories that a commit brought, so that somebody can work on them.
+fn loaded(events: &[Event]) -> Vec<TaskId> {
+    let of = |event: &Event| match event {
+        Event::StoryLoaded(loaded) => Some(loaded.task.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(of).collect()
+}
+
 pub(super) fn outside_agent() -> AgentName {
     AgentName::new("outsider").expect("a constant")
 }
 
 impl Trouble {
-    fn failure(self) -> String {
+    pub fn failure(self) -> String {
         match self {
             Trouble::Failure(failure) => failure,
             trouble => format!("{trouble:?}"),
@@ -1161,6 +813,11 @@ impl OutboxHost for Stage<'_> {
         Err(Trouble::Failure(format!("outcome {what:?} of {} was refused: {refusal}", fence.effect)))
     }
 
+    fn unfit(&mut self, fence: &Fence, effect: &Effect, what: &Happened) -> Result<(), Trouble> {
+        let (id, kind) = (&fence.effect, effect.kind());
+        Err(Trouble::Failure(format!("effect {id} ({kind}) cannot come to {what:?}")))
+    }
+
     async fn lease(
         &mut self,
         holder: &'static str,
@@ -1203,7 +860,7 @@ impl<'t> Executor for Stage<'t> {
 }
 
 /// What the driver waits for is there at once: here the clock is moved instead.
-fn at_once<T>(work: impl Future<Output = T>) -> T {
+pub(super) fn at_once<T>(work: impl Future<Output = T>) -> T {
     let mut context = Context::from_waker(Waker::noop());
     match pin!(work).poll(&mut context) {
         Poll::Ready(done) => done,
@@ -1211,6 +868,6 @@ fn at_once<T>(work: impl Future<Output = T>) -> T {
     }
 }
 
-fn millis(wait: Duration) -> Millis {
+pub(super) fn millis(wait: Duration) -> Millis {
     Millis::try_from(wait.as_millis()).expect("a wait of a life")
 }

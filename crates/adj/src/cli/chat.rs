@@ -136,7 +136,7 @@ fn event_words(entry: &Entry) -> Option<String> {
         (entry.to.as_deref().unwrap_or_default(), entry.trigger.as_deref().unwrap_or_default());
     Some(match entry.event {
         EntryKind::Announcement => entry.text.clone()?,
-        EntryKind::Notice if api::channels::is_warning(entry) => format!("⚠️ {}", entry.text.clone()?),
+        EntryKind::Notice if entry.warning => format!("⚠️ {}", entry.text.clone()?),
         EntryKind::Joined => format!("{agent} joined"),
         EntryKind::Left => format!("{agent} left"),
         EntryKind::Closed => "the channel is closed".to_owned(),

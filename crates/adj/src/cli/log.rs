@@ -13,7 +13,7 @@ use api::types::waiting::Offered;
 use api::types::why::{FleetWhy, Guard, TaskWhy, Waits, WorkerWhy};
 use clap::Args;
 use fleet::command_line;
-use kernel::words::Condition;
+use kernel::words::{ActorName, Condition};
 use log::owner::VERSION;
 use log::transfer::{self, TransferError};
 use machines::Wire;
@@ -95,10 +95,10 @@ fn told_as_story(items: &[Item], context: Context) -> Result<(), Failure> {
     let head = format!("TIME ({})", terminal::zone(told.clone().next_back().map_or(0, at)));
     let mut table = Table::wrapped(&[&head, "WHO", "", "WHAT"]);
     for told in told {
-        let who = match told.actor.strip_prefix("system") {
-            Some("") => "fleet".to_owned(),
-            Some(agent) => agent.strip_prefix(" for ").unwrap_or(agent).to_owned(),
-            None => told.actor.clone(),
+        let who = match ActorName::read(&told.actor) {
+            Some(ActorName::System) => "fleet".to_owned(),
+            Some(ActorName::SystemFor(agent)) => agent.to_owned(),
+            Some(ActorName::Human(_) | ActorName::Agent(_)) | None => told.actor.clone(),
         };
         let time = terminal::day_and_clock(at(told));
         table.row([time, who, told.tone.mark().to_owned(), told.text.clone()]);

@@ -234,9 +234,13 @@ fn show(review: &Reviewed, globals: &super::Globals, out: &mut dyn Write) -> Res
             writeln!(out, "\nlast failed tests (`adj logs {id} --tests` shows all)")?;
             write!(out, "{}", visible_lines(output, "  "))?;
         }
-        let summary = whole.submission.as_ref().map(|submission| &submission.deliverable.content);
-        // Where nobody said anything, it is the branch, which stands above.
-        if let Some(summary) = summary.filter(|summary| !summary.starts_with("branch ")) {
+        let content = whole.submission.as_ref().map(|submission| &submission.deliverable.content);
+        let summary = match (&whole.claims, &whole.gate) {
+            // The content is the branch, which is printed above, and the summary.
+            (None, Some(gate)) if !gate.empty => gate.summary.as_ref(),
+            _ => content,
+        };
+        if let Some(summary) = summary {
             write!(out, "\n{}", visible_lines(summary, "  "))?;
         }
     }

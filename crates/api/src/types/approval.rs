@@ -69,7 +69,7 @@ pub struct Decided {
     "properties": {"raiseTurns": {"type": "integer"}, "raiseUsd": {"type": "number"}}}))]
 pub struct Decide {
     pub approve: bool,
-    /// The reason, which is sent to whoever asked.
+    /// The reason, which is sent to the agent that asked.
     #[serde(default)]
     pub note: String,
     /// The status that the task gets, if not its previous one.

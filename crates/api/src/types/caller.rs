@@ -6,7 +6,7 @@ use machines::machine::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whoever showed the token.
+/// The caller that the token belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WhoAsks")]

@@ -258,6 +258,9 @@ pub struct Entry {
     pub number: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// A notice that an agent answered and did not end its turn.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub warning: bool,
     /// A message that came into a turn, and waits until that is over.
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,

@@ -1,4 +1,4 @@
-//! What a fleet does now, on one page, and what it has told: what a live view shows.
+//! The current work of a fleet on one page, and its story line by line: the content of a live view.
 
 use std::collections::BTreeMap;
 
@@ -13,52 +13,52 @@ use serde::{Deserialize, Serialize};
 machines::wire_enum! {
     /// Where a task is on its way to main.
     pub enum Column {
-        /// Nobody has begun it.
+        /// No agent has started it.
         Wait = "wait",
         /// An agent works on it.
         Work = "work",
-        /// It is to be reviewed.
+        /// It needs a review.
         Review = "review",
-        /// It is approved, and not on main yet.
+        /// It is approved and not yet on main.
         Land = "land",
-        /// It does not go on before a person has done something.
+        /// It needs a person to continue.
         You = "you",
-        /// It is done, or canceled.
+        /// It is done or canceled.
         Done = "done",
     }
 }
 
-/// All of it is of one moment.
+/// The state of a fleet at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
-    /// That moment, by the clock of the process that answers: ages are counted from it.
+    /// That moment, by the clock of the process that answers. Clients compute ages from it.
     pub at: String,
-    /// A fleet runs, or is about to.
+    /// A fleet runs or starts.
     pub running: bool,
     pub workers: Vec<Worker>,
-    /// Every column with its tasks, in the order in which a task goes through them.
+    /// Every column with its tasks, in the order in which a task passes through them.
     pub columns: Vec<BoardColumn>,
-    /// What waits for a person: what holds up most comes first.
+    /// Items that need a person. The item that blocks the most tasks is first.
     pub for_you: Vec<ForYou>,
-    /// Main's own tests, where they run now: everybody waits for them.
+    /// Main's own tests, if they run now. All agents wait for them.
     pub main_tests: Option<TestsUnderWay>,
-    /// The one landing under way.
+    /// The current landing.
     pub landing: Option<LandingUnderWay>,
     pub counts: TaskCounts,
-    /// What was spent in all.
+    /// The total cost.
     pub cost: Spend,
-    /// What of it had been spent when the process that answers began.
+    /// The part of it that was spent before the process that answers started.
     pub cost_before: Spend,
-    /// How many tasks have landed since then.
+    /// Tasks that have landed since then.
     pub landed: u32,
-    /// What went wrong since then and was survived, in words, with how often.
+    /// Failures since then that the fleet recovered from, in words, and how often each occurred.
     pub survived: BTreeMap<String, u32>,
-    /// Main does not pass its own tests, so no agent starts.
+    /// Main fails its own tests, so no agent starts.
     pub main_is_red: bool,
-    /// Tasks that wait behind what a person must do elsewhere.
+    /// Tasks that wait until a person has done something about another task or about the project.
     pub held: Vec<HeldTasks>,
-    /// What the fleet goes on with by itself.
+    /// Tasks that continue without a person.
     pub continues: Continues,
 }
 
@@ -73,16 +73,16 @@ pub struct BoardColumn {
 /// Something that a person must do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForYou {
-    /// The command that does it, or that shows what there is to decide.
+    /// The command that does it, or that shows the decision to make.
     pub command: String,
     pub what: String,
-    /// What waits, with all that can be done about it.
+    /// The item, with its options.
     pub waiting: Waiting,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestsUnderWay {
-    /// Null before the command is started.
+    /// Null until the command starts.
     pub command: Option<String>,
     pub since: Option<String>,
 }
@@ -90,46 +90,46 @@ pub struct TestsUnderWay {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LandingUnderWay {
     pub task: String,
-    /// Since when this part of it is under way.
+    /// The start of its current part.
     pub since: String,
-    /// The tests have passed: main is being moved.
+    /// The tests have passed, and main is being moved.
     pub moves: bool,
-    /// The command by which the merge is tested, while it runs.
+    /// The command that tests the merge, while it runs.
     pub command: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskCounts {
-    /// All that there ever were.
+    /// All tasks of the project, of every status.
     pub tasks: usize,
     pub done: usize,
-    /// Those that are done or will be: without canceled ones and those that agents proposed.
+    /// All tasks except canceled tasks and open proposals of agents.
     pub wanted: usize,
-    /// Those that are not over, without those that agents proposed.
+    /// Tasks that are neither done nor canceled, except open proposals of agents.
     pub left: usize,
-    /// Of these, those that go no further before a person has done something.
+    /// Tasks of `left` that need a person to continue.
     pub need_person: usize,
-    /// What agents proposed and nobody has decided on.
+    /// Open proposals of agents.
     pub proposed: usize,
     pub specs: usize,
 }
 
-/// Tasks that wait for the same.
+/// Tasks that wait for the same item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldTasks {
     pub tasks: Vec<String>,
-    /// What they wait for, as it follows `waits` in a sentence.
+    /// The cause, as the end of a sentence after `waits`.
     pub waits: String,
 }
 
-/// Tasks that go on without a person, by how far they are.
+/// Tasks that continue without a person, by their progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Continues {
     pub in_work: usize,
     pub not_begun: usize,
-    /// Approved and not landed.
+    /// Approved and not yet landed.
     pub to_land: usize,
 }
 
@@ -137,21 +137,21 @@ pub struct Continues {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoryQuery {
-    /// The number of the last line that was read; without it, from the first that is kept.
+    /// The number of the last line that you have read. Without it, the answer begins with the first stored line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
-    /// Items in a page: 1 to 1000, 100 where it is left out.
+    /// Items in a page: 1 to 1000. The default is 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// Where there is nothing yet, wait a while for something.
+    /// If there is no new line, wait a while for one.
     #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
     pub wait: bool,
 }
 
-/// A line of the story that the process which owns the project has told since it began.
+/// A line of the story. The process that owns the project has reported it since it started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoryLine {
-    /// Lines are numbered from 1. Some tell of what the log does not hold.
+    /// Lines are numbered from 1. Some report events that the log does not contain.
     pub number: u64,
     pub at: String,
     #[schemars(with = "Words<Tone>")]

@@ -47,7 +47,7 @@ pub struct Request {
     /// Whether it waits for an answer.
     pub open: bool,
     pub answer: Option<Answer>,
-    /// Whether the answer has reached whoever asked.
+    /// Whether the answer has reached the caller that asked.
     pub told: bool,
     /// The spec that it is about.
     #[serde(default)]

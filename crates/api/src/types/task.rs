@@ -1,7 +1,7 @@
 //! Tasks: what stands on the board, what is known of each, and what can be asked of one.
 
 use super::cost::Spend;
-use super::{Cursor, Limit, Name, Text, Words};
+use super::{Cursor, Limit, Name, Text, Words, is_false};
 use kernel::world::ProposalState;
 use machines::Wire;
 use machines::task::{ApprovalCause, BlockReason, PlanSource, Status, TaskType};
@@ -321,6 +321,12 @@ pub struct CostSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     pub checks: Vec<Check>,
+    /// The work contains no change.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub empty: bool,
+    /// The agent's summary, if it gave one when it reported the task as done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -21,7 +21,7 @@ pub struct Decision {
     /// The tip that was looked at, for a task: another one is refused.
     #[serde(default)]
     pub tip: Option<String>,
-    /// Why. Whoever asked is told; work that goes back needs it.
+    /// The reason, which is sent to the agent that asked. Work that is sent back needs one.
     #[serde(default)]
     pub note: Option<String>,
 }
@@ -95,7 +95,7 @@ pub struct Progress {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForReview {
-    /// What was done and how to see it, for whoever reviews it.
+    /// What was done and how to check it, for the reviewer.
     pub summary: String,
     /// Which of your runs it is about. Leave it out, unless you run outside and have several under way.
     #[serde(default)]

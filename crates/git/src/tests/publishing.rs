@@ -249,6 +249,54 @@ fn locks_that_nobody_holds_are_removed_and_others_are_not() {
     assert!(!lock.exists());
 }
 
+/// A git closes the lock of a reference before it renames it: whether it is open says nothing of a git that is alive.
+#[test]
+fn the_lock_that_a_live_git_may_hold_in_land_stays_until_it_is_given_up() {
+    let project = Project::new();
+    project.prepare();
+    let tip = project.agent_commits("one", "1\n");
+    let land = project.repository.land_dir().canonicalize().unwrap();
+    let lock = land.join("refs/adjutant/tasks/c1.lock");
+    write(&lock, "");
+    let mut live = Command::new("git")
+        .args(["cat-file", "--batch"])
+        .current_dir(&land)
+        .env("GIT_DIR", &land)
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::scope(|scope| {
+        let taken = scope.spawn(|| project.take_tip());
+        // Two gits that move references: the first was refused for the lock, and stale locks were looked for.
+        let mut seen = std::collections::BTreeSet::new();
+        while seen.len() < 2 {
+            assert!(!taken.is_finished(), "it was not refused for the lock");
+            seen.extend(gits_that_move_references(&land));
+            std::thread::yield_now();
+        }
+        assert!(lock.exists(), "a live git may hold it");
+        fs::remove_file(&lock).unwrap();
+        assert_eq!(taken.join().unwrap().tip, tip);
+    });
+    // What it left behind is nobody's once it has ended.
+    write(&lock, "");
+    live.kill().unwrap();
+    live.wait().unwrap();
+    let next = project.agent_commits("two", "2\n");
+    assert_eq!(project.take_tip().tip, next);
+    assert!(!lock.exists());
+}
+
+fn gits_that_move_references(git_dir: &Path) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let moves = |process: &Path| {
+        fs::read_link(process.join("cwd")).is_ok_and(|at| at == git_dir)
+            && fs::read_to_string(process.join("cmdline")).is_ok_and(|line| line.contains("update-ref"))
+    };
+    let pid = |process: fs::DirEntry| process.file_name().to_str()?.parse().ok();
+    processes.filter(|process| moves(&process.path())).filter_map(pid).collect()
+}
+
 #[test]
 fn the_lock_of_a_worktrees_branch_that_nobody_holds_is_removed() {
     let project = Project::with(Isolation::Worktree, |_, _| {});

@@ -240,8 +240,12 @@ pub(crate) fn carry_out_turn(
                     turn::Event::Disconnects { context: Some(context) } => format!(": {context}"),
                     _ => String::new(),
                 };
+                let kind = match message {
+                    turn::LogMessage::WithoutTurnComplete => SaidKind::Unended,
+                    turn::LogMessage::AgentLost | turn::LogMessage::TimedOut => SaidKind::Log,
+                };
                 let text = format!("{agent}: {message}{context}");
-                d.emit(ChannelSaid { channel, at, to: None, kind: SaidKind::Log, text });
+                d.emit(ChannelSaid { channel, at, to: None, kind, text });
             }
             turn::Effect::Announce { notice } => {
                 let config = &channel_of(&d.world, &channel)?.config;

@@ -598,3 +598,25 @@ pub(super) const WITNESSES: &[fn()] = &[
     a_task_with_too_many_dependencies_is_refused,
     an_effect_that_fails_again_and_again_is_kept_and_said_once,
 ];
+
+/// The text is in every record and answer: it is read as it is written, and a name of before stays as it is.
+#[test]
+fn an_actor_is_read_as_it_is_written() {
+    use crate::words::ActorName;
+    let all = [
+        (Actor::Human(SmolStr::new("ann")), "human:ann", ActorName::Human("ann")),
+        (agent("coder", Role::Intern), "agent:coder", ActorName::Agent("coder")),
+        (Actor::System, "system", ActorName::System),
+        (
+            Actor::SystemFor(AgentName::new("coder").unwrap()),
+            "system for coder",
+            ActorName::SystemFor("coder"),
+        ),
+    ];
+    for (actor, text, name) in all {
+        assert_eq!((actor.to_string().as_str(), ActorName::read(text)), (text, Some(name)));
+    }
+    for before in ["", "ann", "systemd", "human", "system: coder", "human ann"] {
+        assert_eq!(ActorName::read(before), None, "{before}");
+    }
+}

@@ -717,7 +717,7 @@ fn a_turn_ends_by_a_word_or_by_silence_where_a_reply_does_not_end_it() {
     let turn = talk.table.world.timers.iter().find(|(timer, _)| matches!(timer, crate::Timer::Turn { .. }));
     let effect = turn.unwrap().1.clone();
     let after = talk.tell(Actor::System, Ask::Outcome(Outcome { effect, what: Happened::TimerDue }));
-    assert!(after.contains("log \"intern: Agent completed response without TURN_COMPLETE\""), "{after}");
+    assert!(after.contains("unended \"intern: Agent completed response without TURN_COMPLETE\""), "{after}");
 }
 
 /// Nobody has to allow an agent of any program to look.

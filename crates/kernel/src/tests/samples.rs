@@ -114,6 +114,14 @@ fn what_records_of_before_say_in_a_sentence_is_known_by_its_kind() {
         };
         assert_eq!((note.kind, note.to_string().as_str()), shown);
     }
+    let unended = told("channel_said").filter(|data| {
+        let Ok(Event::ChannelSaid(said)) = Event::decode("channel_said", data) else { panic!("{data}") };
+        said.is_unended()
+    });
+    let kinds: Vec<String> = unended
+        .map(|data| serde_json::from_str::<serde_json::Value>(&data).unwrap()["kind"].to_string())
+        .collect();
+    assert_eq!(kinds, [r#""log""#, r#""unended""#]);
 }
 
 /// Kinds are names in a log that lives forever: two may not be alike.

@@ -286,7 +286,7 @@ pub enum Effect {
     NotifyAgent,
     GrantNext,
     Log {
-        message: &'static str,
+        message: LogMessage,
     },
     Announce {
         notice: Notice,
@@ -307,8 +307,15 @@ crate::wire_enum! {
     }
 }
 
-/// Logged where a turn timed out although the agent had answered.
-pub const WITHOUT_TURN_COMPLETE: &str = "Agent completed response without TURN_COMPLETE";
+crate::wire_enum! {
+    /// What the channel logs of an agent's turn.
+    pub enum LogMessage {
+        AgentLost = "agent lost",
+        TimedOut = "turn timed out",
+        /// The turn timed out although the agent had answered.
+        WithoutTurnComplete = "Agent completed response without TURN_COMPLETE",
+    }
+}
 
 impl Default for Turn {
     fn default() -> Self {
@@ -463,12 +470,11 @@ impl Machine for Turn {
                 effects.push(Effect::FreeTurn);
             }
             GrantNext => effects.push(Effect::GrantNext),
-            LogLoss => effects.push(Effect::Log { message: "agent lost" }),
+            LogLoss => effects.push(Effect::Log { message: LogMessage::AgentLost }),
             LogTimeout => {
                 let answered = matches!(event, Event::Timeout { answered: true });
-                effects.push(Effect::Log {
-                    message: if answered { WITHOUT_TURN_COMPLETE } else { "turn timed out" },
-                });
+                let message = if answered { LogMessage::WithoutTurnComplete } else { LogMessage::TimedOut };
+                effects.push(Effect::Log { message });
             }
             AnnounceTimeout => effects.push(Effect::Announce { notice: Notice::TimedOut }),
             AnnounceForfeit => effects.push(Effect::Announce { notice: Notice::Forfeited }),

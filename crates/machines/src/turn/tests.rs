@@ -201,7 +201,7 @@ fn announcements_are_worded_as_documented() {
             "⚠️ No agents available in this channel"
         ]
     );
-    assert_eq!(WITHOUT_TURN_COMPLETE, "Agent completed response without TURN_COMPLETE");
+    assert_eq!(LogMessage::WithoutTurnComplete.name(), "Agent completed response without TURN_COMPLETE");
 }
 
 #[test]

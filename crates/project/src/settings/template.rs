@@ -2,7 +2,6 @@
 //! and the whole one of `adj config defaults`.
 
 use super::keys::{Key, SECTIONS, Section};
-use crate::workplace::ecosystem::Needs;
 use agents::AdapterKind;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,8 +13,12 @@ pub struct TemplateValues {
     pub main: Option<String>,
     /// The agent program that is installed here.
     pub adapter: Option<AdapterKind>,
-    /// The tests of the repository, and what a tree needs for them.
-    pub needs: Needs,
+    /// The test command, and the file by which it was found.
+    pub test: Option<(String, &'static str)>,
+    /// The package caches that the tests need.
+    pub caches: Vec<String>,
+    /// Variables that are set here and say where the toolchain is.
+    pub variables: Vec<&'static str>,
     /// The command that makes a new tree ready, and where it comes from.
     pub create: Option<(String, String)>,
     /// The command for a tree that is removed, and where it comes from.
@@ -43,7 +46,7 @@ pub struct CommitHooks {
 impl TemplateValues {
     /// What is tested by, with the commit hooks if they are wanted.
     fn test_command(&self, with_hooks: bool) -> Option<String> {
-        let test = self.needs.test.as_ref().map(|(command, _)| command.clone());
+        let test = self.test.as_ref().map(|(command, _)| command.clone());
         let hooks = self.commit_hooks.as_ref().and_then(|hooks| hooks.command.clone()).filter(|_| with_hooks);
         match (test, hooks) {
             (Some(test), Some(hooks)) => Some(format!("{test} && {hooks}")),
@@ -145,7 +148,7 @@ pub fn template(found: &TemplateValues) -> String {
             "copy" => found.copy.as_ref().map(|(_, from)| from),
             _ => None,
         };
-        let about = match (path, name, &found.needs.test) {
+        let about = match (path, name, &found.test) {
             ("test", "command", Some((_, by))) => format!("{about}; found by {by}"),
             ("test", "command", None) => {
                 "No tests were found: set the command, or every task needs you".to_owned()
@@ -200,7 +203,7 @@ fn setting(section: &Section, key: &Key, found: &TemplateValues) -> Option<Strin
         let texts: Vec<_> = texts.map(quoted).collect();
         (!texts.is_empty()).then(|| format!("[{}]", texts.join(", ")))
     };
-    let variables = found.needs.variables.iter().copied();
+    let variables = found.variables.iter().copied();
     let kind = found.adapter.unwrap_or(AdapterKind::Claude);
     match (section.path, key.path) {
         ("project", "main") => found.main.as_deref().map(quoted).filter(|main| *main != key.default()),
@@ -226,7 +229,7 @@ fn setting(section: &Section, key: &Key, found: &TemplateValues) -> Option<Strin
         },
         ("sandbox", "caches") => {
             let of_hooks = found.commit_hooks.as_ref().filter(|_| found.with_hooks).and_then(|it| it.cache);
-            listed(&mut found.needs.caches.iter().map(String::as_str).chain(of_hooks))
+            listed(&mut found.caches.iter().map(String::as_str).chain(of_hooks))
         }
         _ => None,
     }

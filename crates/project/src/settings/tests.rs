@@ -457,10 +457,13 @@ fn schema_defaults_and_page_name_every_key() {
 fn what_init_writes_reads_as_it_is_and_with_every_line_in_force() {
     let folder = testing::Folder::new();
     folder.write("Cargo.toml", "");
+    let needs = crate::workplace::ecosystem::find(&folder.path).needs(&|_| None);
     let found = TemplateValues {
         main: Some("tru\"nk".to_owned()),
         adapter: Some(AdapterKind::Claude),
-        needs: crate::workplace::ecosystem::find(&folder.path).needs(&|_| None),
+        test: needs.test,
+        caches: needs.caches,
+        variables: needs.variables,
         ..TemplateValues::default()
     };
     let text = template(&found).replace("tru\\\"nk", "trunk").replace("'tru\"nk'", "\"trunk\"");

@@ -7,20 +7,6 @@ type Use = (&'static str, &'static str, &'static str);
 /// The folder, why its cycles are there, and each use that closes one.
 pub const LISTED: &[(&str, &str, &[Use])] = &[
     (
-        "api/src",
-        "the route table, the handlers and the types of a caller are told apart by subject, not by layer",
-        &[("scope.rs", "channels.rs", "is_part_of")],
-    ),
-    (
-        "server/src",
-        "the request handler and what it calls share helpers",
-        &[
-            ("credentials.rs", "answer.rs", "method"),
-            ("observe/", "sending.rs", "memory"),
-            ("tokens.rs", "proof.rs", "Challenge"),
-        ],
-    ),
-    (
         "kernel/src",
         "the machine moves are carried out by rules, and rules move machines; World, commands and events name each other",
         &[
@@ -60,15 +46,5 @@ pub const LISTED: &[(&str, &str, &[Use])] = &[
             ("tickets.rs", "landing.rs", "unqueue"),
             ("tickets.rs", "people.rs", "canceled"),
         ],
-    ),
-    (
-        "project/src",
-        "the settings that `adj init` writes name what the repository needs",
-        &[("settings/", "workplace/", "Needs")],
-    ),
-    (
-        "sim/src",
-        "the people of a simulation act on its stage, which calls them",
-        &[("people.rs", "stage.rs", "Item"), ("rooms.rs", "stage.rs", "Item")],
     ),
 ];

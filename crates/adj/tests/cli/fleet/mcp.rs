@@ -49,6 +49,8 @@ do = [
     assert_eq!(task["status"], "REVIEW", "{task}");
     let content = task["submission"]["deliverable"]["content"].as_str().expect("a deliverable");
     assert!(content.starts_with("branch ") && content.contains("It writes a file."), "{content}");
+    let shown = repository.ok("review t-1");
+    assert!(shown.contains("\n  It writes a file.\n") && !shown.contains("\n  branch "), "{shown}");
     assert_eq!((repository.events("completion_claimed"), repository.events("start_step")), (1, 1));
 }
 
