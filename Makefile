@@ -7,7 +7,7 @@ SEED ?= 1
 # How long `make fuzz` goes on.
 SECONDS ?= 60
 
-.PHONY: help demo test quick test-agents test-repositories conformance many lines bench load soak fuzz cuts lint doc
+.PHONY: help demo test quick test-page test-agents test-repositories conformance many lines bench load soak fuzz cuts lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,10 @@ demo: ## Build adj, and watch a fleet at work on a sample repository
 
 test: ## Run every test, and compare the printed pages and snapshots
 	scripts/test.sh
+	scripts/test-page.sh
+
+test-page: ## Test the web page: its units, and the built page in Chromium (needs npm)
+	scripts/test-page.sh
 
 quick: ## Run every test but those that start a fleet or take long
 	scripts/test.sh quick

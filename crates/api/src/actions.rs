@@ -354,3 +354,49 @@ fn denied(world: &World, approval: &ApprovalId) -> Vec<String> {
     }
     happens
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every choice, with names for all that it takes.
+    fn choices() -> Vec<Choice> {
+        let names = json!({
+            "task": "t-1", "on": "t-2", "worker": "A", "approval": "q1", "request": "r1", "run": "t-1.1",
+            "channel": "room", "agent": "coder", "spec": "plan",
+        });
+        let choice = |code: &&str| {
+            let mut choice = names.clone();
+            choice["code"] = (*code).into();
+            serde_json::from_value(choice).expect("a choice")
+        };
+        Choice::CODES.iter().map(choice).collect()
+    }
+
+    #[test]
+    fn every_choice_is_a_request_a_page_or_a_command_and_says_what_happens() {
+        let world = World::default();
+        for choice in choices() {
+            let action = action(&world, &choice);
+            let ways = [action.request.is_some(), action.page.is_some(), action.command.is_some()];
+            assert_eq!(ways.iter().filter(|way| **way).count(), 1, "{choice:?}: {ways:?}");
+            assert!(!action.label.is_empty(), "{choice:?}");
+            if let Some(request) = &action.request {
+                let rows = routes::all().filter(|row| row.method.name() == request.method);
+                let known = rows.filter(|row| row.names(&request.path).is_some()).count();
+                assert_eq!(known, 1, "{choice:?} asks {} {}", request.method, request.path);
+            }
+        }
+    }
+
+    #[test]
+    fn what_must_be_filled_in_is_a_member_of_the_request_and_not_given_twice() {
+        for choice in choices() {
+            let action = action(&World::default(), &choice);
+            for field in &action.fields {
+                let request = action.request.as_ref().expect("fields are sent with a request");
+                assert!(!request.body.contains_key(&field.name), "{choice:?}: {}", field.name);
+            }
+        }
+    }
+}

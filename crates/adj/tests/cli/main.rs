@@ -24,6 +24,7 @@ mod promises;
 mod proof;
 mod readers;
 mod sandbox;
+mod screens;
 mod secrets;
 mod server;
 mod serving;
