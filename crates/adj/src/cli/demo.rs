@@ -1,6 +1,7 @@
 //! `adj demo`: a sample repository, its tickets, and a real fleet on it: real git, real processes, real tests. Only the
 //! agents play a scenario instead of asking a model; and where a person has a part, a thread plays it.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,6 +9,7 @@ use super::demo_people::{self, Part, Person};
 use super::project::Project;
 use super::ready::read_settings;
 use super::run::{self, Ended, Fleet};
+use super::serve::ServeOptions;
 use super::text::shown;
 use super::{Context, Exit, Failure, Globals};
 use clap::Args;
@@ -26,6 +28,9 @@ pub struct Demo {
     /// Show a room: three agents and a person discuss a change and decide
     #[arg(long)]
     room: bool,
+    /// Keep the web page of the demo open until Ctrl-C
+    #[arg(long)]
+    stay: bool,
 }
 
 /// What is written out and played.
@@ -98,7 +103,9 @@ of its work. The demo takes about ten seconds. The repository stays for you to i
 --spec: the architect splits a spec into six stories with dependencies. It escalates one question to a person, requests \
 changes in one review, and continues after one outage of its model.
 
---room: three agents and a person discuss a change. One agent times out, one crashes, and the person's decision merges it.";
+--room: three agents and a person discuss a change. One agent times out, one crashes, and the person's decision merges it.
+
+On a terminal the demo prints a link to the web page that shows it live. --stay keeps the page open until Ctrl-C.";
 
 /// Nine tickets.
 const FILES: &[(&str, &str)] = &[
@@ -129,10 +136,12 @@ pub fn run(command: &Demo, context: Context) -> Result<(), Failure> {
         heading: sample.heading.replace("{dir}", &shown(&dir)),
         once: false,
         // A person who plays a part ends it.
-        until_idle: sample.person.is_none(),
+        until_idle: sample.person.is_none() && !command.stay,
         workers: None,
         in_force: read_settings(project.layout())?,
-        serve: None,
+        // Somebody who sees the link can open it.
+        serve: (command.stay || std::io::stdout().is_terminal()).then(ServeOptions::at_any_port),
+        open: false,
         notes: Vec::new(),
     };
     let person = sample.person.map(|part| {

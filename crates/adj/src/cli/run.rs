@@ -55,6 +55,9 @@ pub struct Run {
     /// Also serve HTTP, as `adj serve` does
     #[arg(long)]
     serve: bool,
+    /// Serve HTTP, and open the page in a browser
+    #[arg(long, conflicts_with = "detach")]
+    open: bool,
     #[command(flatten)]
     listen: serve::Listen,
 }
@@ -108,7 +111,8 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
         workers: command.workers,
         in_force,
         notes,
-        serve: command.listen.wish(command.serve)?,
+        serve: command.listen.wish(command.serve || command.open)?,
+        open: command.open,
     };
     let quiet = context.globals.quiet;
     let ended = fleet.run(&project, context.out, &context.globals)?;
@@ -150,7 +154,7 @@ pub fn run(command: &Run, context: Context) -> Result<(), Failure> {
 
 /// A server owns the project: the fleet is started there.
 fn run_in_server(command: &Run, project: &Project, pid: u32, context: Context) -> Result<(), Failure> {
-    if command.once || command.until_idle || command.serve || command.detach {
+    if command.once || command.until_idle || command.serve || command.open || command.detach {
         let message = format!("a server runs here as process {pid}, and its fleet runs until it is stopped");
         return Err(Failure::new(Exit::Refused, message)
             .hint("`adj run` alone starts it there; `adj stop` ends the server, and then this works"));
@@ -211,6 +215,8 @@ pub struct Fleet {
     pub notes: Vec<String>,
     /// Where it is also to be reached by browsers and programs.
     pub serve: Option<serve::ServeOptions>,
+    /// Whether its page is opened in a browser.
+    pub open: bool,
 }
 
 /// What a fleet left when it ended.
@@ -305,13 +311,21 @@ impl Fleet {
             server,
             until(stopped.clone()),
         ));
-        let mut notes = self.notes;
+        let (mut notes, mut served) = (self.notes, None);
         if let Some(wish) = &self.serve {
             let front =
                 serve::open_address(wish, BTreeMap::from([(name, mounted)]), std::slice::from_ref(&switch))
                     .await?;
             let listening = serve::listening(front.listens.as_deref());
-            notes.push(format!("serving at {}{listening}; `adj url` prints a link for a browser", front.url));
+            let link = front.link().map_err(|error| failed(&error))?;
+            // What is not read by a person may be kept, and a link is a secret.
+            served = Some(match io::stdout().is_terminal() {
+                true => format!("serving at {}{listening}; open in a browser, once: {link}", front.url),
+                false => format!("serving at {}{listening}; `adj url` prints a link for a browser", front.url),
+            });
+            if self.open {
+                serve::open_in_browser(&link);
+            }
             notes.extend(front.warnings);
             serving.spawn(server::serve(front.listener, front.server, until(stopped)));
         }
@@ -324,6 +338,9 @@ impl Fleet {
                 terminal::zone(now)
             );
             screen.line(Line { at: now, tone: Tone::Plain, text })?;
+        }
+        if let Some(text) = served {
+            screen.line(Line { at: clock::now(), tone: Tone::Plain, text })?;
         }
         for note in sandbox.into_iter().chain(mended).chain(notes) {
             observe::notice(None, &note);

@@ -132,6 +132,21 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
+    /// On this machine, at a port that is free.
+    pub fn at_any_port() -> ServeOptions {
+        let listen = ListenOptions {
+            listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 0,
+            tls: None,
+            behind_proxy: false,
+            public: None,
+            open: false,
+            client_timeout: Duration::from_secs(CLIENT_TIMEOUT),
+        };
+        let long_poll = Duration::from_secs(LONG_POLL);
+        ServeOptions { listen, long_poll, local_webhooks: false, log: LogForm::default() }
+    }
+
     pub fn streams(&self) -> StreamSettings {
         StreamSettings {
             long_poll: self.long_poll,
@@ -229,6 +244,15 @@ pub struct Opened {
     pub listener: Listener,
     pub server: Arc<HttpServer>,
     pub sessions: Arc<Sessions>,
+}
+
+impl Opened {
+    /// A link that lets a browser in once, with the rights of whoever started the server.
+    pub fn link(&self) -> Result<String, TokenError> {
+        let local = Who { user: "local".to_owned(), token: None };
+        let (code, _) = self.sessions.link(local, None, clock::now())?;
+        Ok(format!("{}/enter#{code}", self.url))
+    }
 }
 
 /// Listens for all of these projects at one address.
@@ -443,11 +467,8 @@ async fn serve(
         sockets.push(socket);
     }
     let public_address = open_address(&wished, projects, &switches).await?;
+    let link = public_address.link().map_err(|error| failed(&error))?;
     serving.spawn(server::serve(public_address.listener, public_address.server, until(stopped)));
-    let local = || Who { user: "local".to_owned(), token: None };
-    let link = |sessions: &Sessions| sessions.link(local(), None, clock::now()).map(|(code, _)| code);
-    let code = link(&public_address.sessions).map_err(|error| failed(&error))?;
-    let link = format!("{}/enter#{code}", public_address.url);
     let out = context.out;
     let names = hosted.iter().map(|hosted| hosted.name.as_str()).collect();
     if context.globals.json {
@@ -661,7 +682,7 @@ async fn look_after_tickets(switch: Arc<Switch>) {
     }
 }
 
-fn open_in_browser(link: &str) {
+pub fn open_in_browser(link: &str) {
     let openers = ["xdg-open", "open"];
     let opened = openers.iter().find_map(|program| {
         let program = project::program::which(program)?;
