@@ -88,7 +88,10 @@ streams() {
   cp "$here"/streams/*.js "$tools/streams/"
   start_server --auth none --long-poll 20
   local report="$tools/streams/report.json"
+  # Otherwise a suite that does not start would be judged by the report of an earlier run.
+  rm -f "$report"
   (cd "$tools/streams" && BASE_URL="$url" npx --no-install vitest run --reporter=dot --reporter=json --outputFile.json="$report") || true
+  [ -e "$report" ]
   summary="$(node -p 'const r = require(process.argv[1]); `${r.numPassedTests} of ${r.numTotalTests} tests`' "$report")"
   node -e 'process.exit(require(process.argv[1]).success ? 0 : 1)' "$report"
 }
