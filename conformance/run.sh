@@ -157,6 +157,7 @@ openapi() {
   sed "s|@HOOKS@|$here/openapi/hooks.py|" "$here/openapi/schemathesis.toml" >"$scratch/schemathesis.toml"
   seed "$token"
   # With `wait` an answer may take 20 seconds.
+  # 50 examples end in about eight minutes on two busy cores; OPENAPI_ARGUMENTS="--max-examples 200" looks for longer.
   (cd "$scratch" && "$tools/venv/bin/schemathesis" --config-file "$scratch/schemathesis.toml" run "$url/openapi.json" \
     --header "Authorization: Bearer $token" \
     --checks all --phases "${OPENAPI_PHASES:-examples,coverage,fuzzing,stateful}" \
