@@ -88,7 +88,10 @@ streams() {
   cp "$here"/streams/*.js "$tools/streams/"
   start_server --auth none --long-poll 20
   local report="$tools/streams/report.json"
+  # Otherwise a suite that does not start would be judged by the report of an earlier run.
+  rm -f "$report"
   (cd "$tools/streams" && BASE_URL="$url" npx --no-install vitest run --reporter=dot --reporter=json --outputFile.json="$report") || true
+  [ -e "$report" ]
   summary="$(node -p 'const r = require(process.argv[1]); `${r.numPassedTests} of ${r.numTotalTests} tests`' "$report")"
   node -e 'process.exit(require(process.argv[1]).success ? 0 : 1)' "$report"
 }
@@ -154,6 +157,7 @@ openapi() {
   sed "s|@HOOKS@|$here/openapi/hooks.py|" "$here/openapi/schemathesis.toml" >"$scratch/schemathesis.toml"
   seed "$token"
   # With `wait` an answer may take 20 seconds.
+  # 50 examples end in about eight minutes on two busy cores; OPENAPI_ARGUMENTS="--max-examples 200" looks for longer.
   (cd "$scratch" && "$tools/venv/bin/schemathesis" --config-file "$scratch/schemathesis.toml" run "$url/openapi.json" \
     --header "Authorization: Bearer $token" \
     --checks all --phases "${OPENAPI_PHASES:-examples,coverage,fuzzing,stateful}" \

@@ -430,6 +430,8 @@ impl Call<'_> {
 
     fn key(&self) -> Result<Option<smol_str::SmolStr>, Problem> {
         let Request { x_idempotency_key: x, idempotency_key: plain, .. } = self.request;
+        // As it was sent, which is what the OpenAPI document describes.
+        let is_too_long = [x, plain].into_iter().flatten().any(|sent| sent.len() > KEY_LENGTH_MAX);
         let (x, plain) = (&x.as_deref().map(unquoted), &plain.as_deref().map(unquoted));
         let key = match (x, plain) {
             (Some(x), Some(plain)) if x != plain => {
@@ -439,9 +441,9 @@ impl Call<'_> {
             (x, plain) => x.as_ref().or(plain.as_ref()),
         };
         match key {
-            Some(key) if key.is_empty() || key.len() > 255 => {
-                Err(Problem::bad("an idempotency key must have 1 to 255 bytes"))
-            }
+            Some(key) if key.is_empty() || is_too_long => Err(Problem::bad(format!(
+                "an idempotency key must have 1 to {KEY_LENGTH_MAX} bytes, with its quotes"
+            ))),
             key => Ok(key.map(smol_str::SmolStr::new)),
         }
     }
@@ -494,6 +496,9 @@ impl Call<'_> {
         Ok(Command { id: *id, at: *at, actor: actor.clone(), token_for, key: self.key()?, ask })
     }
 }
+
+/// Bytes in the header of an idempotency key. Quotes count.
+const KEY_LENGTH_MAX: usize = 255;
 
 /// The draft of `Idempotency-Key` has its value as a string in quotes; without them it means the same.
 fn unquoted(key: &str) -> String {

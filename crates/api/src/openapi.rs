@@ -7,10 +7,10 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::Method;
 use super::operation::{Operation, about_name};
 use super::routes::TABLE;
 use super::types::Name;
+use super::{KEY_LENGTH_MAX, Method};
 use machines::names::NAME_LENGTH_MAX;
 
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
@@ -238,7 +238,7 @@ fn idempotency_key() -> Value {
         "name": "X-Idempotency-Key",
         "in": "header",
         "description": "Asked again with the same key, it is done once and answered twice.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+        "schema": {"type": "string", "minLength": 1, "maxLength": KEY_LENGTH_MAX},
     })
 }
 

@@ -170,6 +170,9 @@ fn a_key_answers_twice_what_was_done_once() {
     assert_eq!((status, &first), (201, &again));
     assert_eq!(access.answer(&keyed(Some("k"), Some("l"))).0, 400);
     assert_eq!(access.answer(&keyed(Some(""), None)).0, 400);
+    let quoted = |length: usize| format!("\"{}\"", "k".repeat(length - 2));
+    assert_eq!(access.answer(&keyed(Some(&quoted(256)), None)).0, 400, "the document allows 255");
+    assert_eq!(access.answer(&keyed(None, Some(&quoted(256)))).0, 400);
     assert_eq!(access.get("/tasks").1["items"].as_array().unwrap().len(), 1);
 }
 

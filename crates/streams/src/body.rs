@@ -1,4 +1,4 @@
-//! The body of an answer: empty, bytes, or frames that are sent as they are written.
+//! The body of an answer: empty, bytes, or events that are sent as they are written.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -20,7 +20,14 @@ pub struct Body(Kind);
 
 enum Kind {
     Full(Option<Bytes>),
-    Frames { frames: mpsc::Receiver<Bytes>, cut: Arc<AtomicBool> },
+    Events { events: mpsc::Receiver<Events>, control: Option<Bytes>, cut: Arc<AtomicBool> },
+}
+
+/// What a reader of events is sent at once. The connection has the control event ready when it takes the data event, so that it
+/// sends both in one write: a reader that gets data learns with it where to continue.
+pub(crate) struct Events {
+    pub data: Option<Bytes>,
+    pub control: Bytes,
 }
 
 /// The reader did not take what was sent to it, and is cut off; its connection breaks rather than ends, so that it cannot
@@ -38,9 +45,9 @@ impl Body {
         Body(Kind::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// Frames as they come. When `cut` is set, the body breaks off in place of ending.
-    pub(crate) fn frames(frames: mpsc::Receiver<Bytes>, cut: Arc<AtomicBool>) -> Self {
-        Body(Kind::Frames { frames, cut })
+    /// Events as they come. When `cut` is set, the body breaks off in place of ending.
+    pub(crate) fn events(events: mpsc::Receiver<Events>, cut: Arc<AtomicBool>) -> Self {
+        Body(Kind::Events { events, control: None, cut })
     }
 }
 
@@ -54,9 +61,17 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match &mut self.0 {
             Kind::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Kind::Frames { cut, .. } if cut.load(Ordering::Acquire) => Poll::Ready(Some(Err(Cut))),
-            Kind::Frames { frames, .. } => {
-                frames.poll_recv(context).map(|next| next.map(|frame| Ok(Frame::data(frame))))
+            Kind::Events { cut, .. } if cut.load(Ordering::Acquire) => Poll::Ready(Some(Err(Cut))),
+            Kind::Events { events, control, .. } => {
+                if let Some(control) = control.take() {
+                    return Poll::Ready(Some(Ok(Frame::data(control))));
+                }
+                events.poll_recv(context).map(|next| {
+                    let next = next?;
+                    let Some(data) = next.data else { return Some(Ok(Frame::data(next.control))) };
+                    *control = Some(next.control);
+                    Some(Ok(Frame::data(data)))
+                })
             }
         }
     }
@@ -68,7 +83,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Kind::Frames { .. } => SizeHint::default(),
+            Kind::Events { .. } => SizeHint::default(),
         }
     }
 }

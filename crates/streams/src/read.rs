@@ -9,7 +9,7 @@ use http::{HeaderMap, Request, Response, StatusCode, header};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
-use crate::body::Body;
+use crate::body::{Body, Events};
 use crate::content::Kind;
 use crate::lifetime::Lifetime;
 use crate::live::Batch;
@@ -21,8 +21,8 @@ use crate::stored::visible;
 use crate::target::{self, NoBatch, Target, Waiting};
 use crate::{Inner, cursor, sse};
 
-/// Frames that wait for a reader; behind them it is the reader's turn.
-const FRAMES_WAITING_MAX: usize = 1;
+/// Pages of events that wait for a reader; behind them it is the reader's turn.
+const EVENTS_WAITING_MAX: usize = 1;
 
 /// The query of a read.
 struct Query {
@@ -248,7 +248,7 @@ async fn events(
     let binary = first.kind() == Kind::Binary;
     let first = Batch::new(first, &inner.options.memory, caller).map_err(Problem::no_room)?;
 
-    let (frames, body) = mpsc::channel(FRAMES_WAITING_MAX);
+    let (events, body) = mpsc::channel(EVENTS_WAITING_MAX);
     let cut = Arc::new(AtomicBool::new(false));
     let reader = Reader {
         inner: inner.clone(),
@@ -256,14 +256,14 @@ async fn events(
         target,
         waiting,
         query,
-        frames,
+        events,
         sent: Arc::new(Semaphore::new(1)),
         cut: cut.clone(),
         _place: place,
     };
     tokio::spawn(reader.run(Arc::new(first)));
 
-    let mut response = Response::new(Body::frames(body, cut));
+    let mut response = Response::new(Body::events(body, cut));
     let headers = response.headers_mut();
     set(headers, "content-type", "text/event-stream");
     set(headers, "cache-control", "no-cache");
@@ -280,7 +280,7 @@ struct Reader {
     target: Target,
     waiting: Waiting,
     query: Query,
-    frames: mpsc::Sender<Bytes>,
+    events: mpsc::Sender<Events>,
     /// Free when the last data event has left: the next is not read before that.
     sent: Arc<Semaphore>,
     cut: Arc<AtomicBool>,
@@ -312,7 +312,7 @@ impl Reader {
                 tokio::select! {
                     () = self.waiting.grown() => {}
                     () = tokio::time::sleep_until(deadline) => return,
-                    () = self.frames.closed() => return,
+                    () = self.events.closed() => return,
                     _ = stopping.wait_for(|stopping| *stopping) => return,
                 }
             }
@@ -349,32 +349,30 @@ impl Reader {
         }
     }
 
+    /// Gives the connection a page: its data, if there are any, and where it ends.
     async fn send(&self, batch: &Batch) -> Result<(), Gone> {
-        if !batch.page.kept.is_empty() {
-            let waited_for = Instant::now() + self.inner.options.stall;
+        let waited_for = Instant::now() + self.inner.options.stall;
+        let data = if batch.page.kept.is_empty() {
+            None
+        } else {
             let sent = self.in_time(waited_for, self.sent.clone().acquire_owned()).await?;
-            self.frame(batch.holding(batch.event(), sent)).await?;
-        }
-        self.frame(sse::control(sse::Control {
+            Some(batch.holding(batch.event(), sent))
+        };
+        let control = sse::control(sse::Control {
             next: batch.page.next,
             cursor: self.query.cursor(),
             up_to_date: batch.page.up_to_date(),
             closed: batch.page.closed(),
-        }))
-        .await
-    }
-
-    /// Gives a frame to the connection.
-    async fn frame(&self, frame: Bytes) -> Result<(), Gone> {
+        });
         let waited_for = Instant::now() + self.inner.options.stall;
-        self.in_time(waited_for, self.frames.send(frame)).await?.map_err(|_| Gone)
+        self.in_time(waited_for, self.events.send(Events { data, control })).await?.map_err(|_| Gone)
     }
 
     /// A reader that takes nothing for too long loses its place.
     async fn in_time<T>(&self, until: Instant, waited: impl Future<Output = T>) -> Result<T, Gone> {
         tokio::select! {
             value = waited => Ok(value),
-            () = self.frames.closed() => Err(Gone),
+            () = self.events.closed() => Err(Gone),
             () = tokio::time::sleep_until(until) => {
                 self.cut.store(true, Ordering::Release);
                 Err(Gone)

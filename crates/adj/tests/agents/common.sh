@@ -122,7 +122,8 @@ eventually() {
 holds() {
     node -e '
         const { readFileSync } = require("fs"), [said, asked, expression] = process.argv.slice(1);
-        const lines = (path) => readFileSync(path, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
+        // The model may be writing the last line: it counts once its end is there.
+        const lines = (path) => readFileSync(path, "utf8").split("\n").slice(0, -1).map((line) => JSON.parse(line));
         let it = readFileSync(said, "utf8");
         try { it = JSON.parse(it); } catch {}
         const texts = (request) => JSON.stringify(request.messages);

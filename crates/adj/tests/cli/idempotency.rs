@@ -17,6 +17,24 @@ fn keyed(server: &Server, line: &str, token: &str, key: &str, body: &Value) -> A
     server.raw(&head, body.as_bytes())
 }
 
+#[test]
+fn a_key_has_at_most_255_bytes_and_its_quotes_count() {
+    let here = Repository::new();
+    let server = Server::start(&here, &[]);
+    let own = std::fs::read_to_string(here.state("token")).unwrap();
+    let longest = "k".repeat(255);
+    for (key, status) in [
+        (longest.clone(), 201),
+        (format!("{longest}k"), 400),
+        (format!("\"{}\"", &longest[2..]), 201),
+        (format!("\"{}\"", &longest[1..]), 400),
+        ("\"\"".to_owned(), 400),
+    ] {
+        let answer = keyed(&server, "POST /api/v1/tasks", &own, &key, &json!({"title": "x"}));
+        assert_eq!(answer.status, status, "{key}: {}", answer.text);
+    }
+}
+
 /// Byte for byte, whatever happened to the task since, after a restart and after a kill; and for nobody else.
 #[test]
 fn a_key_is_its_callers_own_and_a_replay_is_the_first_response() {

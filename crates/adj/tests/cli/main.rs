@@ -30,6 +30,7 @@ mod server;
 mod serving;
 mod sim;
 mod subscriptions;
+mod suites;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -1,6 +1,8 @@
 //! Readers that wait: they share what they get, they have places, and a slow one harms nobody.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use http_body_util::BodyExt;
@@ -49,6 +51,24 @@ async fn a_slow_reader_is_cut_off_and_the_others_get_everything() {
     drop(freed);
     bench.post("a", "text/plain", "the last").await;
     read_until(&mut quick, "the last").await;
+}
+
+/// The connection writes what is ready at once, so it sends both in one piece.
+#[tokio::test]
+async fn the_control_event_is_ready_when_its_data_event_is_taken() {
+    let bench = Bench::new(Options::default());
+    bench.put("a", "text/plain", "first").await;
+    let mut body = events(&bench, "a?offset=-1&live=sse").await.into_body();
+    for text in ["first", "second"] {
+        let data = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(data, format!("event: data\ndata:{text}\n\n"));
+        let Poll::Ready(control) = pin!(body.frame()).poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("nothing is ready after the data event of {text}");
+        };
+        let control = control.unwrap().unwrap().into_data().unwrap();
+        assert!(control.starts_with(b"event: control\n"), "{control:?}");
+        bench.post("a", "text/plain", "second").await;
+    }
 }
 
 #[tokio::test]
