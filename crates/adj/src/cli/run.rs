@@ -321,7 +321,9 @@ impl Fleet {
             // What is not read by a person may be kept, and a link is a secret.
             served = Some(match io::stdout().is_terminal() {
                 true => format!("serving at {}{listening}; open in a browser, once: {link}", front.url),
-                false => format!("serving at {}{listening}; `adj url` prints a link for a browser", front.url),
+                false => {
+                    format!("serving at {}{listening}; `adj url` prints a link for a browser", front.url)
+                }
             });
             if self.open {
                 serve::open_in_browser(&link);

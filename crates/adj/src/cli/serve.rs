@@ -25,6 +25,7 @@ use log::owner::Owner;
 use serde::Serialize;
 use server::observe::{self, LogForm};
 use server::tcp::{self, ListenError, ListenOptions, PublicUrl, TlsFiles};
+use server::tokens::TokenError;
 use server::webhooks::NotifierTask;
 use server::{
     self, HttpServer, Listener, MountedProject, RateLimit, Sessions, Socket, TcpTransport, Transport,
