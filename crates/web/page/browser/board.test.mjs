@@ -180,6 +180,30 @@ test('somebody else moves a card for which a form is open: the form says so and 
   assert.equal(await form.getByRole('button', { name: 'Move to Blocked' }).getAttribute('aria-disabled'), 'true');
 });
 
+test('a card is where it was until the server has answered, and says where it is going', async () => {
+  await open((it) => few(it).task('t-5', 'ASSIGNED', { title: 'Add report' }));
+  let release;
+  server.held = new Promise((done) => { release = done; });
+  await drag('t-5', 'INBOX');
+  await tab.mouse.up();
+  await cardIn('ASSIGNED', 't-5').getByText('on its way to Inbox').waitFor();
+  release();
+  await cardIn('INBOX', 't-5').waitFor();
+});
+
+test('empty columns hide, and are targets all the same', async () => {
+  await open(few);
+  await tab.getByRole('button', { name: /folded/ }).click();
+  await tab.getByRole('menuitemradio', { name: 'Hide empty columns' }).click();
+  const widths = () => tab.locator('.board > .col').evaluateAll((columns) => columns.map((each) => Math.round(each.getBoundingClientRect().width)));
+  const before = await widths();
+  assert.equal(before.length, 3);
+  await card('t-3').focus();
+  await tab.keyboard.press('Space');
+  await tab.locator('.dock .col.legal[data-status="BLOCKED"]').waitFor();
+  assert.deepEqual(await widths(), before);
+});
+
 test('keys walk the cards, open one, and find the next that waits', async () => {
   await open((it) => {
     few(it);

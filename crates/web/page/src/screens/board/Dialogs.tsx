@@ -4,7 +4,7 @@ import { announce } from '../../frame/announce';
 import { ActionDialog, type FormAction } from '../../parts/ActionForm';
 import { Dialog } from '../../parts/Dialog';
 import { Glyph } from '../../parts/Glyph';
-import { Plain, plain } from '../../parts/plain';
+import { Plain } from '../../parts/plain';
 import { showToast } from '../../parts/Toast';
 import { useActionsOn, useRow, useTerms } from '../../store/store';
 import { label, refusedBy, said, startMove } from './moves';
@@ -61,7 +61,8 @@ function MoveDialog({ task, from, to, fields: names }: Extract<BoardDialog, { ki
   const wanted = { task, from, to };
   return (
     <ActionDialog
-      title={`${task} ${plain(row.title)}: to ${label(to)}`}
+      title={`Move ${task} to ${label(to)}`}
+      about={<Plain text={row.title} />}
       action={action}
       lenient
       onCancel={() => { close(); announce(`${task} is back in ${label(row.status)}.`); }}
@@ -83,22 +84,26 @@ function TargetsDialog({ task }: { task: string }) {
     <Dialog title={`Move ${task}`} onClose={close}>
       <p className="targets-of"><Plain text={row.title} /> <span className="faint">is in {label(row.status)}</span></p>
       <ul className="targets">
-        {targetsOf(terms, row.status).sort((a, b) => Number(b.allowed) - Number(a.allowed)).map((target) => (
-          <li key={target.status}>
-            <button
-              type="button"
-              aria-disabled={!target.allowed || !live ? true : undefined}
-              onClick={() => {
-                if (!target.allowed || !live) return;
-                close();
-                void startMove({ task, from: row.status, to: target.status });
-              }}
-            >
-              <Glyph name={terms.statuses.find((status) => status.id === target.status)?.glyph ?? ''} />
-              <span><span className="strong">{target.label}</span><span className="words"><Plain text={live || !target.allowed ? target.words : 'The page is not live: actions are off until it is.'} /></span></span>
-            </button>
-          </li>
-        ))}
+        {targetsOf(terms, row.status).sort((a, b) => Number(b.allowed) - Number(a.allowed)).map((target) => {
+          const status = terms.statuses.find((each) => each.id === target.status);
+          const words = target.allowed && !live ? 'The page is not live: actions are off until it is.' : target.words || status?.words;
+          return (
+            <li key={target.status}>
+              <button
+                type="button"
+                aria-disabled={!target.allowed || !live ? true : undefined}
+                onClick={() => {
+                  if (!target.allowed || !live) return;
+                  close();
+                  void startMove({ task, from: row.status, to: target.status });
+                }}
+              >
+                <Glyph name={status?.glyph ?? ''} />
+                <span><span className="strong">{target.label}</span><span className="words"><Plain text={words ?? ''} /></span></span>
+              </button>
+            </li>
+          );
+        })}
       </ul>
     </Dialog>
   );

@@ -15,8 +15,8 @@ function fieldsOf(agents: readonly string[]): { title: FormField; body: FormFiel
   return {
     title: { name: 'title', label: 'Title', kind: 'line', required: true, text: 'The work to do, in one line.' },
     body: { name: 'body', label: 'Text', kind: 'text', required: false, text: 'What to do, and how to know that it is done.' },
-    priority: { name: 'priority', label: 'Priority', kind: 'choice', required: false, choices: PRIORITIES, text: 'From 0, the most urgent, to 4.' },
-    agent: { name: 'agent', label: 'Agent', kind: 'choice', required: false, choices: [...agents], text: 'Who works on it, if not the agent of the fleet.' },
+    priority: { name: 'priority', label: 'Priority', kind: 'choice', required: false, short: true, choices: PRIORITIES, text: '0 is the most urgent.' },
+    agent: { name: 'agent', label: 'Agent', kind: 'choice', required: false, short: true, choices: [...agents], text: "If not the fleet's." },
   };
 }
 
@@ -28,7 +28,7 @@ export function NewTask({ onClose }: { onClose: () => void }) {
     request: { method: 'POST', path: '/tasks', body: {} },
     fields: [
       title, body,
-      { name: 'type', label: 'Type', kind: 'choice', required: false, choices: terms?.types ?? [], text: '' },
+      { name: 'type', label: 'Type', kind: 'choice', required: false, short: true, choices: terms?.types ?? [], text: '' },
       priority, agent,
       { name: 'dependsOn', label: 'Depends on', kind: 'tasks', required: false, text: 'Tasks that must be done first.' },
     ],

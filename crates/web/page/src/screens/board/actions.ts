@@ -49,6 +49,11 @@ export function useBoardActions(columns: readonly ColumnState[], narrow: boolean
     return on;
   }, [focused, status, terms, go, narrow]));
 
+  const drawer = useBoard((state) => state.drawer !== null);
+  useActions(useMemo<Action[]>(() => (drawer ? [
+    { id: 'back', label: 'Close what is beside the board', group: 'This view', run: () => setBoard({ drawer: null }) },
+  ] : []), [drawer]));
+
   useActions(useMemo<Action[]>(() => (held ? [
     { id: 'left', label: 'Target to the left', group: 'In your hand', run: () => moving({ kind: 'walk', by: -1 }) },
     { id: 'right', label: 'Target to the right', group: 'In your hand', run: () => moving({ kind: 'walk', by: 1 }) },
