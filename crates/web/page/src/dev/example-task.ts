@@ -58,7 +58,12 @@ function prepare(): void {
   if (prepared) return;
   prepared = true;
   const { terms, rows } = useStore.getState();
-  if (terms) setTerms({ ...terms, keys: [...KEYS, ...terms.keys.filter((row) => !KEYS.some((each) => each.action === row.action))] });
+  const moves = [
+    { from: 'REVIEW' as const, to: 'BLOCKED' as const, allowed: true, words: 'Asks for 1 field: reason.', fields: [{ name: 'reason', label: 'Reason', kind: 'choice' as const, required: true, choices: ['loop', 'dependency', 'manual'], text: 'Reason required for BLOCKED.' }] },
+    { from: 'REVIEW' as const, to: 'CANCELED' as const, allowed: true, words: 'Gives it up. Its work is saved.', fields: [] },
+    { from: 'REVIEW' as const, to: 'INBOX' as const, allowed: false, words: 'There is no move from Review to Inbox.', fields: [] },
+  ];
+  if (terms) setTerms({ ...terms, moves: [...terms.moves, ...moves], keys: [...KEYS, ...terms.keys.filter((row) => !KEYS.some((each) => each.action === row.action))] });
   const row = rows.row('tasks', 'ta-8');
   const waiting = [...rows.all('waiting').values()].find((each) => each.task === 'ta-8');
   const dependent = rows.row('tasks', 'ta-18');

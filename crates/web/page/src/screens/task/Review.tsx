@@ -54,21 +54,28 @@ export function Review({ task, diff, files, talk, viewed, onSend }: Props) {
     return map;
   }, [talk.remarks]);
 
-  /** Keeps what is written. True if nothing is unsaved any more. */
-  const keep = useCallback(async (): Promise<boolean> => {
-    if (!composing || composing.text.trim() === '') return true;
-    setSaving(true);
+  const pending = useRef<Promise<boolean> | null>(null);
+  /** Keeps what is written. True if nothing is unsaved any more. Two strokes in a row are one request. */
+  const keep = useCallback((): Promise<boolean> => {
+    if (pending.current) return pending.current;
+    if (!composing || composing.text.trim() === '') return Promise.resolve(true);
     const { text, draft, ...where } = composing;
-    const problem = draft ? await talk.change(draft, text) : await talk.keep(where, text, diff.tip);
-    setSaving(false);
-    if (problem) {
-      showToast({ glyph: 'back', tone: 'bad', title: 'The comment is not kept.', text: problem.detail });
-      return false;
-    }
-    setComposing(null);
-    announce(`Draft kept on ${lineWords(where)}`);
-    list.current?.focus();
-    return true;
+    const save = async () => {
+      setSaving(true);
+      const problem = draft ? await talk.change(draft, text) : await talk.keep(where, text, diff.tip);
+      setSaving(false);
+      pending.current = null;
+      if (problem) {
+        showToast({ glyph: 'back', tone: 'bad', title: 'The comment is not kept.', text: problem.detail });
+        return false;
+      }
+      setComposing(null);
+      announce(`Draft kept on ${lineWords(where)}`);
+      list.current?.focus();
+      return true;
+    };
+    pending.current = save();
+    return pending.current;
   }, [composing, talk, diff.tip, setComposing]);
 
   const compose = useCallback(async ({ path: file, side, line, endLine }: Place, draft: Draft | null = null) => {

@@ -19,7 +19,7 @@ export function RoundBar({ talk, cursor, composing, onComment, onSend }: Props) 
   if (drafts.length === 0 && !last && (!cursor || composing)) return null;
   const files = [...new Set(drafts.map((draft) => draft.path))];
   return (
-    <div className="round">
+    <div className={cursor && !composing ? 'round' : 'round rests'}>
       {drafts.length > 0 ? (
         <>
           <Glyph name="pen" size={14} tone="you" />

@@ -51,10 +51,12 @@ function GuardLine({ guard, data, choose, yours }: { guard: Guard; data: TaskDat
           <ul className="nexts">
             {next.map((offered, index) => {
               const action = byCode(data.ways, offered.code);
+              // The two answers stand in the head already: here are only their words.
+              const button = action && action !== data.ways.yes && action !== data.ways.no;
               return (
                 <li key={index}>
-                  {action ? <Button size="tiny" acts={Boolean(action.request)} off={action.refused} onClick={() => choose(action)}><Plain text={action.label} /></Button> : null}
-                  <span className="faint"><Plain text={offered.text} /></span>
+                  {button && <Button size="tiny" acts={Boolean(action.request)} off={action.refused} onClick={() => choose(action)}><Plain text={action.label} /></Button>}
+                  <span className="faint">{action && !button && <><Plain text={action.label} /> </>}<Plain text={offered.text} /></span>
                 </li>
               );
             })}
