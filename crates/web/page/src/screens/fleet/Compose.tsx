@@ -72,7 +72,7 @@ export function Compose({ row, kept, onSent }: Props) {
         />
         <Button acts submit off={off}>Send <kbd>Enter</kbd></Button>
       </div>
-      <p id="compose-about" className="micro faint about">It reads it in this step if its program can, else with its next step. It stays on the task as a comment.</p>
+      <p id="compose-about" className="small faint about">It reads it in this step if its program can, else with its next step. It stays on the task as a comment.</p>
     </form>
   );
 }

@@ -21,5 +21,5 @@ export function fleetActions(running: boolean | undefined, offered: readonly Act
 export function FleetSwitch({ doer }: { doer: Doer }) {
   const facts = useFacts();
   if (!facts) return null;
-  return <>{fleetActions(facts.running, facts.actions).map((action) => <ActionButton key={action.code} action={action} of="" doer={doer} />)}</>;
+  return <>{fleetActions(facts.running, facts.actions).map((action) => <ActionButton key={action.code} action={action} of="" doer={doer} look="plain" />)}</>;
 }

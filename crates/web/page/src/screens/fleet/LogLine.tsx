@@ -70,7 +70,7 @@ function Output({ row, lines, long, all, onAll }: { row: CallRow; lines: string[
   return (
     <div className="out">
       {long && <pre className="code"><Plain text={row.argument} /></pre>}
-      {lines.length > 0 && <pre className={row.result?.failed ? 'code bad' : 'code'}><Plain text={shown.join('\n')} /></pre>}
+      {lines.length > 0 && <pre className="code"><Plain text={shown.join('\n')} /></pre>}
       {shown.length < lines.length && <Button look="quiet" size="tiny" onClick={onAll}>{`all ${lines.length.toLocaleString('en')} lines`}</Button>}
     </div>
   );

@@ -122,16 +122,17 @@ function useFollowing(scroller: React.RefObject<HTMLDivElement | null>) {
 
 /** Rows behind the last one that was there. What is put before the first row is not new. */
 function useCountAppended(rows: readonly Row[], setFollowing: (next: (before: Following) => Following) => void): void {
-  const seen = useRef<{ key: string; length: number } | null>(null);
+  const seen = useRef<string | undefined>(undefined);
+  const last = rows[rows.length - 1]?.key;
+  // The array is appended to in place, so its last row says that it has changed.
   useEffect(() => {
-    const last = rows[rows.length - 1];
     const before = seen.current;
-    seen.current = last ? { key: last.key, length: rows.length } : null;
-    if (!last || !before || before.key === last.key) return;
+    seen.current = last;
+    if (last === undefined || before === undefined || before === last) return;
     let fresh = 0;
-    for (let index = rows.length - 1; index >= 0 && rows[index]?.key !== before.key; index -= 1) fresh += 1;
+    for (let index = rows.length - 1; index >= 0 && rows[index]?.key !== before; index -= 1) fresh += 1;
     setFollowing((state) => appended(state, fresh));
-  }, [rows, setFollowing]);
+  }, [last, rows, setFollowing]);
 }
 
 function useEarlier(log: TranscriptLog): ReactNode {

@@ -61,19 +61,20 @@ interface ButtonProps {
   /** About what: the title of its dialog. */
   of: string;
   doer: Doer;
-  className?: string;
   size?: 'normal' | 'tiny';
+  /** Red only where the work of one worker ends by it: all else is as quiet as its neighbours. */
+  look?: 'plain' | 'no';
 }
 
 /** Signs and keys that belong to some of the offered actions. */
 const GLYPHS: Readonly<Record<string, string>> = { pause_run: 'run.paused', resume_run: 'run.running' };
 
-export function ActionButton({ action, of, doer, className, size = 'tiny' }: ButtonProps) {
+export function ActionButton({ action, of, doer, size = 'tiny', look = action.endsWork ? 'no' : 'plain' }: ButtonProps) {
   const glyph = GLYPHS[action.code];
   return (
     <Button
-      acts size={size} look={action.endsWork ? 'no' : 'plain'} off={action.refused} title={plain(action.happens.join(' '))}
-      {...(glyph ? { glyph } : {})} {...(className ? { className } : {})} onClick={() => doer.run(action, `${action.label} ${of}`)}
+      acts size={size} look={look} off={action.refused} title={plain(action.happens.join(' '))}
+      {...(glyph ? { glyph } : {})} onClick={() => doer.run(action, `${action.label} ${of}`.trim())}
     >
       {labelOf(action)}
     </Button>

@@ -72,6 +72,11 @@ export function Doing({ row }: { row: WorkerRow }) {
   return <>{row.text ? <Plain text={row.text} /> : label.toLowerCase()}{until && <>, again in <b><Countdown until={until} /></b></>}</>;
 }
 
+/** Where it is answered, if it waits for a person. */
+export function inboxOf(row: WorkerRow): string {
+  return row.waiting === null ? '/inbox' : `/inbox/${encodeURIComponent(row.waiting)}`;
+}
+
 export function untilOf(row: WorkerRow): string | null {
   return 'until' in row.activity ? row.activity.until ?? null : null;
 }

@@ -10,12 +10,16 @@ import { Menu } from '../../parts/Menu';
 import { Plain, plain } from '../../parts/plain';
 import { useActionsOn } from '../../store/store';
 import { Compose } from './Compose';
+import type { MessageRow } from './fold';
 import { Transcript } from './Transcript';
 import type { Details } from './use-details';
 import { useMessages } from './use-messages';
 import { useTranscript } from './use-transcript';
 import { ActionButton, labelOf, type Doer } from './WorkerActions';
-import { Doing, StateGlyph, untilOf } from './WorkerList';
+import { Doing, inboxOf, StateGlyph, untilOf } from './WorkerList';
+
+/** It goes with the next step: until then it stands above the field. */
+const isKept = (message: MessageRow) => message.receipt.state === 'queued' && message.receipt.words !== 'sent';
 
 interface Props {
   row: WorkerRow;
@@ -30,7 +34,8 @@ export function WorkerPane({ row, details, doer, opener }: Props) {
   const log = useTranscript(row.id, row.run, row.seq);
   const said = details.task?.comments?.filter((comment) => comment.by.startsWith('human:')).length ?? 0;
   const { messages, look } = useMessages(row.task, said, row.seq);
-  const kept = useMemo(() => messages.filter((message) => message.receipt.state === 'queued' && message.receipt.words !== 'sent'), [messages]);
+  const kept = useMemo(() => messages.filter(isKept), [messages]);
+  const told = useMemo(() => messages.filter((message) => !isKept(message)), [messages]);
   useTitle(row);
   useWorkerKeys(row, doer);
   const working = row.attention !== 'idle';
@@ -38,7 +43,7 @@ export function WorkerPane({ row, details, doer, opener }: Props) {
     <section className="pane main" aria-label={plain(row.name)}>
       <Head row={row} doer={doer} opener={opener} narrow={narrow} />
       <Wait row={row} narrow={narrow} />
-      <Transcript key={row.id} log={log} messages={messages} working={working} />
+      <Transcript key={row.id} log={log} messages={told} working={working} />
       <Compose key={`compose ${row.id}`} row={row} kept={kept} onSent={look} />
       {narrow && <MainAction row={row} doer={doer} />}
     </section>
@@ -86,25 +91,23 @@ function Wait({ row, narrow }: { row: WorkerRow; narrow: boolean }) {
   const until = untilOf(row);
   if (until) return <p className="wait-line warn"><Glyph name="clock" size={14} /><span><Doing row={row} /></span></p>;
   if (row.tone === 'bad') return <p className="wait-line bad"><Glyph name="worker.stuck" size={14} /><span><Doing row={row} /></span></p>;
-  if (row.waiting === null) return null;
+  if (row.tone !== 'you') return null;
   return (
     <p className="wait-line you">
       <Glyph name="task.NEEDS_APPROVAL" size={14} /><span><Plain text={row.text} /></span>
-      {!narrow && <Link className="btn dense push" href={inboxOf(row.waiting)}>Answer in the inbox</Link>}
+      {!narrow && <Link className="btn dense push" href={inboxOf(row)}>Answer in the inbox</Link>}
     </p>
   );
 }
 
-const inboxOf = (waiting: string) => `/inbox/${encodeURIComponent(waiting)}`;
-
 /** On a narrow screen one thing has a button of its own: the answer it waits for, or the first that does not end its work. */
 function mainAction(row: WorkerRow): Action | undefined {
-  return row.waiting === null ? row.actions.find((action) => !action.endsWork) : undefined;
+  return row.tone === 'you' ? undefined : row.actions.find((action) => !action.endsWork);
 }
 
 function MainAction({ row, doer }: { row: WorkerRow; doer: Doer }) {
   const main = mainAction(row);
-  if (row.waiting !== null) return <div className="main-action"><Link className="btn primary" href={inboxOf(row.waiting)}>Answer in the inbox</Link></div>;
+  if (row.tone === 'you') return <div className="main-action"><Link className="btn primary" href={inboxOf(row)}>Answer in the inbox</Link></div>;
   return main ? <div className="main-action"><ActionButton action={main} of={row.name} doer={doer} size="normal" /></div> : null;
 }
 

@@ -10,7 +10,7 @@ import { clockTime } from '../../parts/time';
 import { useFacts, useRow, useTerms } from '../../store/store';
 import { truthsOf, type Truth } from './truths';
 import type { Details, Limits } from './use-details';
-import { untilOf } from './WorkerList';
+import { inboxOf, untilOf } from './WorkerList';
 
 interface Props {
   row: WorkerRow;
@@ -44,7 +44,7 @@ function TruthLine({ truth }: { truth: Truth }) {
   const at = truth.at === null ? null : Date.parse(truth.at);
   return (
     <div className={truth.wrong ? 'truth wrong' : 'truth'}>
-      <Glyph name={truth.glyph} tone={truth.wrong ? 'bad' : truth.glyph === 'run.idle' ? 'faint' : undefined} />
+      <Glyph name={truth.glyph} tone={truth.wrong || truth.glyph === 'worker.stuck' || truth.glyph === 'run.error' || truth.glyph === 'task.BLOCKED' ? 'bad' : truth.glyph === 'task.NEEDS_APPROVAL' ? 'you' : truth.glyph === 'run.idle' ? 'faint' : undefined} />
       <div>
         <div className="l1"><span className="what">{truth.label}</span><b>{truth.state}</b></div>
         <div className="ev">
@@ -60,12 +60,13 @@ function TruthLine({ truth }: { truth: Truth }) {
 function Why({ row, details }: { row: WorkerRow; details: Details }) {
   const until = untilOf(row);
   const open = details.why?.guards.filter((guard) => !guard.holds) ?? [];
-  if (!until && open.length === 0 && !row.lastError && row.waiting === null) return null;
+  const waits = row.tone === 'you';
+  if (!until && open.length === 0 && !row.lastError && !waits) return null;
   return (
     <section className="sect" id="fleet-why" tabIndex={-1}>
       <h2 className="head">What {row.name} waits for</h2>
       {until && <p className="small warn limit"><Glyph name="clock" size={14} /><span><Plain text={row.text} />, again in <b><Countdown until={until} /></b></span></p>}
-      {row.waiting !== null && <p className="small you"><Plain text={row.text} /> <Link className="ref" href={`/inbox/${encodeURIComponent(row.waiting)}`}>Answer in the inbox</Link></p>}
+      {waits && <p className="small you"><Plain text={row.text} /> <Link className="ref" href={inboxOf(row)}>Answer in the inbox</Link></p>}
       <ul className="guards small">{open.map((guard) => <li key={guard.guard}><Glyph name="run.idle" size={12} tone="faint" /><Plain text={guard.detail} /></li>)}</ul>
       {row.lastError && <pre className="code small last-error"><Plain text={row.lastError} /></pre>}
     </section>

@@ -1,7 +1,8 @@
 /** Requests of this screen. With example data they are answered by it. */
 import { call } from '../../api/client';
 
-const example = __FIXTURE__ && new URLSearchParams(location.search).has('fixture');
+/** Example data is shown. */
+export const example = __FIXTURE__ && new URLSearchParams(location.search).has('fixture');
 
 export const ask: typeof call = async (method, path, options) => {
   if (__FIXTURE__ && example) {

@@ -77,7 +77,7 @@ function taskOf({ row, task, taskRow, terms }: Known): Plain {
   if (row.task === null) return { ...base, glyph: 'run.idle', state: 'none', evidence: 'no task is given to it', source: '', at: null };
   const status = taskRow?.status ?? task?.status;
   const label = terms?.statuses.find((each) => each.id === status)?.label ?? status ?? 'not known yet';
-  const lease = task?.lease ? `lease of ${holder(task.lease)}` : task ? 'no lease' : '';
+  const lease = task?.lease ? `lease of ${holder(task.lease)}` : task?.lease === null ? 'no lease' : '';
   const branch = task?.branch ? `branch ${task.branch}` : '';
   return {
     ...base, glyph: status ? `task.${status}` : 'task.INBOX', state: label, evidence: [row.task, lease, branch].filter(Boolean).join('; '),
