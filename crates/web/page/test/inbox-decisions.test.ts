@@ -4,7 +4,8 @@ import { withSeen } from '../src/screens/inbox/seen';
 
 const draft = (id: string): Draft => ({ id, label: 'Approve', text: `asks ${id}`, mark: 'm', sending: { base: '', method: 'POST', path: `/approvals/${id}/decision`, body: {} } });
 const made = (ids: string, at = 0): DecisionEvent => ({ type: 'decide', drafts: [...ids].map(draft), at });
-const view = (marks: Record<string, string>, seq = 10): DecisionEvent => ({ type: 'view', mark: (id) => marks[id] ?? null, seq });
+const view = (marks: Record<string, string>): DecisionEvent => ({ type: 'view', mark: (id) => marks[id] ?? null });
+const answer = (id: string, refused: string | null = null): DecisionEvent => ({ type: 'answer', id, group: 1, refused });
 const after = (...events: DecisionEvent[]): Decisions => events.reduce(decide, [] as Decisions);
 const states = (list: Decisions) => list.map((each) => `${each.id} ${each.state}`);
 
@@ -34,15 +35,20 @@ test('a question that changed is not sent', () => {
 });
 
 test('a refusal gives the row back with the words of the rule', () => {
-  const list = after(made('ab'), { type: 'start', group: 1 }, { type: 'answer', id: 'a', group: 1, refused: 'too late', seq: null }, { type: 'answer', id: 'b', group: 1, refused: null, seq: 12 });
+  const list = after(made('ab'), { type: 'start', group: 1 }, answer('a', 'too late'), answer('b'));
   expect([states(list), list[0]?.note, list.map(hides)]).toEqual([['a refused', 'b sent'], 'too late', [false, true]]);
 });
 
-test('a row that the server took is hidden until the view has the record, and shown if it waits then', () => {
-  const sent = after(made('a'), { type: 'start', group: 1 }, { type: 'answer', id: 'a', group: 1, refused: null, seq: 12 });
-  expect(states(decide(sent, view({ a: 'm' }, 11)))).toEqual(['a sent']);
-  expect(states(decide(sent, view({ a: 'm' }, 12)))).toEqual([]);
-  expect(states(decide(sent, view({}, 12)))).toEqual(['a sent']);
+test('a row that the server took is hidden until the view has followed, and shown with a note if it waits then', () => {
+  const sent = after(made('a'), { type: 'start', group: 1 }, answer('a'));
+  const overdue = (waits: boolean) => decide(sent, { type: 'overdue', id: 'a', group: 1, waits });
+  expect(states(decide(sent, view({ a: 'm' })))).toEqual(['a sent']);
+  expect(states(decide(sent, view({})))).toEqual(['a sent']);
+  expect([states(overdue(false)), states(overdue(true)), overdue(true).map(hides)]).toEqual([['a sent'], ['a still'], [false]]);
+});
+
+test('a new question under the same id is shown at once', () => {
+  expect(states(after(made('a'), { type: 'start', group: 1 }, answer('a'), view({ a: 'other' })))).toEqual([]);
 });
 
 test('a lost connection gives back what is held, and nothing else', () => {

@@ -9,7 +9,7 @@ import { Glyph } from '../../parts/Glyph';
 import { Menu } from '../../parts/Menu';
 import { Plain, plain } from '../../parts/plain';
 import { useTerms } from '../../store/store';
-import { lastHeld, type Decision } from './decisions';
+import { lastHeld, returned, type Decision } from './decisions';
 import { undo, useHeld } from './hold';
 import { addressOf } from './rows';
 import { useSeen } from './seen';
@@ -120,7 +120,7 @@ function Ask({ row, focused, picked, picking, onPick }: AskProps) {
 function JustDecided() {
   const { decisions, left } = useHeld();
   const last = lastHeld(decisions);
-  const shown = decisions.filter((each) => each.state !== 'refused' && each.state !== 'changed' && each.state !== 'unsent');
+  const shown = decisions.filter((each) => !returned(each));
   if (shown.length === 0 && left.length === 0) return null;
   return (
     <section aria-label="Just decided" className="just">

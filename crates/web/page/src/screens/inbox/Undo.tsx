@@ -21,7 +21,7 @@ export function sayDecided(drafts: readonly Draft[]): void {
 export function sayRefused(refused: readonly Decision[], of: number): void {
   const [first] = refused;
   if (!first) return;
-  const title = of === 1 ? `Refused: ${first.label}.` : `${refused.length} of ${of} were refused.`;
+  const title = of === 1 ? `Refused: ${first.label}.` : `${refused.length} of ${of} ${refused.length === 1 ? 'was' : 'were'} refused.`;
   showToast({ glyph: 'back', tone: 'bad', title, text: refused.map((each) => `${of === 1 ? '' : `${quoted(each.text)}: `}${plain(each.note)}`).join(' ') });
 }
 

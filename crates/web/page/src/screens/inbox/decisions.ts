@@ -16,9 +16,10 @@ export interface Sending {
 
 /**
  * `held`: it can be undone. `sending`: the request is under way. `sent`: the server took it; its row leaves with the next records.
- * `refused`, `changed`, `unsent`: nothing happened, and the row waits again. `moot`: its row left before it was sent.
+ * `refused`, `changed`, `unsent`: nothing happened, and the row waits again. `still`: the server took it, and the row waits all the
+ * same. `moot`: its row left before it was sent.
  */
-export type State = 'held' | 'sending' | 'sent' | 'refused' | 'changed' | 'unsent' | 'moot';
+export type State = 'held' | 'sending' | 'sent' | 'refused' | 'changed' | 'unsent' | 'still' | 'moot';
 
 export interface Decision {
   /** The row. */
@@ -35,8 +36,6 @@ export interface Decision {
   state: State;
   /** Why, where it did not take effect. */
   note: string;
-  /** The record that the answer named: the view shows the result from there on. */
-  seq: number | null;
 }
 
 export type Draft = Pick<Decision, 'id' | 'label' | 'text' | 'mark' | 'sending'>;
@@ -45,9 +44,11 @@ export type DecisionEvent =
   | { type: 'decide'; drafts: readonly Draft[]; at: number }
   | { type: 'undo'; group: number }
   /** The view has changed. `mark` is that of a row, or null if it is gone. */
-  | { type: 'view'; mark: (id: string) => string | null; seq: number | null }
+  | { type: 'view'; mark: (id: string) => string | null }
   | { type: 'start'; group: number }
-  | { type: 'answer'; id: string; group: number; refused: string | null; seq: number | null }
+  | { type: 'answer'; id: string; group: number; refused: string | null }
+  /** Time enough has passed for the view to show what became of it. `waits`: its row is still there. */
+  | { type: 'overdue'; id: string; group: number; waits: boolean }
   | { type: 'lost' }
   | { type: 'forget'; id: string; group: number };
 
@@ -61,13 +62,13 @@ export function decide(list: Decisions, event: DecisionEvent): Decisions {
       // An older result of the same row says nothing any more.
       const others = list.filter((each) => hides(each) || !ids.includes(each.id));
       const fresh = event.drafts.filter((draft) => !others.some((each) => each.id === draft.id));
-      return [...others, ...fresh.map((draft): Decision => ({ ...draft, group, dueAt: event.at + HOLD_MS, state: 'held', note: '', seq: null }))];
+      return [...others, ...fresh.map((draft): Decision => ({ ...draft, group, dueAt: event.at + HOLD_MS, state: 'held', note: '' }))];
     }
     case 'undo':
       return list.filter((each) => !(each.group === event.group && each.state === 'held'));
     case 'view':
       return changed(list, list.flatMap((each) => {
-        const after = seen(each, event.mark(each.id), event.seq);
+        const after = seen(each, event.mark(each.id));
         return after ? [after] : [];
       }));
     case 'start':
@@ -75,7 +76,12 @@ export function decide(list: Decisions, event: DecisionEvent): Decisions {
     case 'answer':
       return list.map((each) => {
         if (each.id !== event.id || each.group !== event.group) return each;
-        return event.refused === null ? { ...each, state: 'sent', seq: event.seq } : { ...each, state: 'refused', note: event.refused };
+        return event.refused === null ? { ...each, state: 'sent' } : { ...each, state: 'refused', note: event.refused };
+      });
+    case 'overdue':
+      return list.map((each) => {
+        if (each.id !== event.id || each.group !== event.group || each.state !== 'sent' || !event.waits) return each;
+        return { ...each, state: 'still', note: 'The server took it, and this waits all the same.' };
       });
     case 'lost':
       return changed(list, list.map((each) => (each.state === 'held' ? { ...each, state: 'unsent', note: 'The connection was lost before it was sent.' } : each)));
@@ -84,13 +90,13 @@ export function decide(list: Decisions, event: DecisionEvent): Decisions {
   }
 }
 
-function seen(each: Decision, mark: string | null, seq: number | null): Decision | null {
+function seen(each: Decision, mark: string | null): Decision | null {
   if (each.state === 'held' && mark === null) return { ...each, state: 'moot', note: 'It was decided elsewhere, or needs no answer any more. Nothing was sent.' };
   if (each.state === 'held' && mark !== each.mark) return { ...each, state: 'changed', note: 'What is asked has changed. Nothing was sent.' };
-  // The server took it and the row still waits: that is what the list shows then.
-  if (each.state === 'sent' && mark !== null && (each.seq === null || (seq !== null && seq >= each.seq))) return null;
+  // The server took it, and the row asks something else now.
+  if (each.state === 'sent' && mark !== null && mark !== each.mark) return null;
   // What did not take effect is said for as long as the row waits.
-  if ((each.state === 'refused' || each.state === 'changed' || each.state === 'unsent') && mark === null) return null;
+  if (returned(each) && mark === null) return null;
   return each;
 }
 
@@ -101,6 +107,11 @@ function changed(before: Decisions, after: Decision[]): Decisions {
 /** The row of such a decision is not in the list: it is under "Just decided". */
 export function hides(decision: Decision): boolean {
   return decision.state === 'held' || decision.state === 'sending' || decision.state === 'sent';
+}
+
+/** Its row is back in the list, with a note. */
+export function returned({ state }: Decision): boolean {
+  return state === 'refused' || state === 'changed' || state === 'unsent' || state === 'still';
 }
 
 /** The decision that Undo takes back: the last one that is held. */

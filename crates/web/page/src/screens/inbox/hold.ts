@@ -18,6 +18,8 @@ interface Held {
 
 /** So long a result stays in the list. */
 const SHOWN_MS = 20_000;
+/** The view follows an answer within a moment. A row that is still there after so long is shown again. */
+const FOLLOWS_MS = 3000;
 
 let held: Held = { decisions: [], left: [] };
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -86,10 +88,13 @@ async function send(group: number): Promise<void> {
   const batch = held.decisions.filter((each) => each.group === group && each.state === 'held');
   apply({ type: 'start', group });
   await Promise.all(batch.map(async (each) => {
-    const { refused, seq } = await deliver(each.sending);
-    apply({ type: 'answer', id: each.id, group, refused, seq });
+    const refused = await deliver(each.sending);
+    apply({ type: 'answer', id: each.id, group, refused });
     look();
-    if (refused === null) setTimeout(() => forget(each), SHOWN_MS);
+    if (refused !== null) return;
+    const waits = () => useStore.getState().rows.row('waiting', each.id) !== undefined;
+    setTimeout(() => apply({ type: 'overdue', id: each.id, group, waits: waits() }), FOLLOWS_MS);
+    setTimeout(() => forget(each), SHOWN_MS);
   }));
   const refused = held.decisions.filter((each) => each.group === group && each.state === 'refused');
   if (refused.length > 0) onRefused(refused, batch.length);
@@ -112,13 +117,13 @@ function settle(): void {
 
 /** The view has changed: what was decided elsewhere is not sent, and what left by itself is named. */
 function look(): void {
-  const { rows, connection } = useStore.getState();
+  const { rows } = useStore.getState();
   const mark = (id: string) => {
     const row = rows.row('waiting', id);
     return row ? markOf(row) : null;
   };
   const before = held.decisions;
-  apply({ type: 'view', mark, seq: connection.seq });
+  apply({ type: 'view', mark });
   for (const each of held.decisions) {
     if (each.state === 'moot' && before.some((old) => old.id === each.id && old.state === 'held')) setTimeout(() => forget(each), SHOWN_MS);
   }
@@ -139,7 +144,7 @@ function noteLeft(): void {
 if (typeof document !== 'undefined') {
   let version = -1;
   useStore.subscribe((state, before) => {
-    if (state.version !== version || state.connection.seq !== before.connection.seq) {
+    if (state.version !== version) {
       version = state.version;
       look();
     }

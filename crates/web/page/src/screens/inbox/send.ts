@@ -3,16 +3,11 @@ import { keyHeader } from '../../api/session';
 import type { Problem } from '../../api/client';
 import type { Sending } from './decisions';
 
-export interface Outcome {
-  /** Null: the server took it. */
-  refused: string | null;
-  seq: number | null;
-}
-
 /** A browser refuses to outlive the page with a body that is larger than 64 kB. */
 const KEPT_ALIVE_MAX = 60_000;
 
-export async function deliver({ base, method, path, body }: Sending): Promise<Outcome> {
+/** Null: the server took it. Else the words of the refusal. */
+export async function deliver({ base, method, path, body }: Sending): Promise<string | null> {
   const text = JSON.stringify(body);
   try {
     const answer = await fetch(`${base}/api/v1${path}`, {
@@ -22,12 +17,11 @@ export async function deliver({ base, method, path, body }: Sending): Promise<Ou
       keepalive: text.length < KEPT_ALIVE_MAX,
       cache: 'no-store',
     });
-    const seq = Number(answer.headers.get('x-adj-seq') ?? NaN);
-    if (answer.ok) return { refused: null, seq: Number.isFinite(seq) ? seq : null };
+    if (answer.ok) return null;
     const problem = (await answer.json().catch(() => null)) as Partial<Problem> | null;
-    return { refused: [problem?.detail ?? `The server answered ${answer.status}`, problem?.hint].filter(Boolean).join('. '), seq: null };
+    return [problem?.detail ?? `The server answered ${answer.status}`, problem?.hint].filter(Boolean).join('. ');
   } catch (error) {
     // Whether it arrived is not known: the row that still waits, or is gone, says it.
-    return { refused: `No answer came (${error instanceof Error ? error.message : String(error)}). Look whether it still waits.`, seq: null };
+    return `No answer came (${error instanceof Error ? error.message : String(error)}). Look whether it still waits.`;
   }
 }
