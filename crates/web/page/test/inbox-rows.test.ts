@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { exampleView } from '../src/dev/fixture';
+import { filledBody, missing } from '../src/parts/action-body';
+import { addressOf, baseOfRow, groupsOf, inputText, markOf, rowOf, shownOf, together, waysOf } from '../src/screens/inbox/rows';
+import type { Field, WaitingRow } from '../src/api/view';
+
+const rows = exampleView(0).waiting;
+const row = (index: number): WaitingRow => {
+  const found = rows[index];
+  if (!found) throw new Error(`the example has no row ${index}`);
+  return found;
+};
+const field = (name: string, more: Partial<Field> = {}): Field => ({ name, label: name, kind: 'text', required: false, text: '', ...more });
+
+test('rows of this project come first, then other projects, then those that wait for a service', () => {
+  const service: WaitingRow = { ...row(0), id: 'service', who: 'service', rank: 0 };
+  const groups = groupsOf([service, ...rows], 'tally');
+  expect(groups.map((group) => [group.name, group.rows.length])).toEqual([['', 10], ['ledger', 1], ['Waiting for a service', 1]]);
+  expect(shownOf(groups).map(({ id }) => id).at(-1)).toBe('service');
+});
+
+test('a row is found by its address, whatever signs its id has', () => {
+  const odd: WaitingRow = { ...row(0), id: 'outage-a/b?c#d 日', approval: null };
+  const part = decodeURI(addressOf(odd.id).slice('/inbox/'.length));
+  expect(rowOf([...rows, odd], part)).toBe(odd);
+  expect(rowOf(rows, 'q7')).toBe(row(0));
+  expect(rowOf(rows, 'unknown')).toBeUndefined();
+});
+
+test('an edited call is another question; a new place in the list is not', () => {
+  const call = row(0).call;
+  if (!call) throw new Error('the example has no call');
+  expect(markOf({ ...row(0), call: { ...call, input: { ...call.input, timeout: 1 } } })).not.toBe(markOf(row(0)));
+  expect(markOf({ ...row(0), rank: 7, seq: 99, blocks: [] })).toBe(markOf(row(0)));
+});
+
+test('the first yes and the first no are the two buttons', () => {
+  const ways = waysOf(row(0).actions);
+  expect([ways.yes?.code, ways.no?.code, ways.others.map(({ code }) => code)]).toEqual(['approve_request', 'deny_request', ['approve_always']]);
+});
+
+test('several rows get one answer only if each of them has it and needs no text of its own', () => {
+  const request = { method: 'POST', path: '/x', body: {} };
+  const plain: WaitingRow = { ...row(0), actions: [{ code: 'a', label: 'Approve', happens: [], answer: 'yes', request }] };
+  const needs: WaitingRow = { ...plain, actions: [{ code: 'b', label: 'Answer', happens: [], answer: 'yes', request, fields: [field('text', { required: true })] }] };
+  expect(together([plain, plain], 'yes')).toEqual({ label: 'Approve 2', why: null, form: false });
+  expect(together([plain, needs], 'yes').why).toMatch(/different texts/);
+  expect(together([needs, needs], 'yes').why).toMatch(/text of its own/);
+  expect(together([plain], 'no')).toMatchObject({ label: 'No to 1', why: expect.stringMatching(/no such answer/) });
+  expect(together([row(0), row(0)], 'no')).toEqual({ label: 'Deny 2', why: null, form: true });
+});
+
+test('a row of another project is sent to that project', () => {
+  expect([baseOfRow(row(0), 'tally', ''), baseOfRow(row(10), 'tally', '')]).toEqual(['', '/p/ledger']);
+});
+
+test('the input of a call is shown whole', () => {
+  expect(inputText({ command: 'a\nb', n: 1 })).toBe('{\n  "command": "a\\nb",\n  "n": 1\n}');
+});
+
+test('a body has what was filled in, inside members where the name has dots', () => {
+  const fields = [field('note'), field('limit.usd', { kind: 'number' }), field('items', { kind: 'list' }), field('empty')];
+  const filled = { note: ' no ', 'limit.usd': '2.5', items: 'a\n\n b ', empty: '  ' };
+  expect(filledBody({ approve: false, limit: { kept: 1 } }, fields, filled)).toEqual({ approve: false, limit: { kept: 1, usd: 2.5 }, note: 'no', items: ['a', 'b'] });
+});
+
+test('a field that must be filled in is missing while it is blank', () => {
+  const fields = [field('note'), field('text', { required: true }), field('n', { required: true, kind: 'number' })];
+  expect(missing(fields, { text: ' ' })?.name).toBe('text');
+  expect(missing(fields, { text: 'x', n: 'many' })?.name).toBe('n');
+  expect(missing(fields, { text: 'x', n: '0' })).toBeNull();
+});
