@@ -9,7 +9,7 @@ const RESERVED: &str = "/proc/sys/net/ipv4/ip_local_reserved_ports";
 /// What is wrong with a server's port, in words, if the system may give it to another program.
 pub fn given_to_anyone(port: u16) -> Option<String> {
     let range = range(&std::fs::read_to_string(RANGE).ok()?)?;
-    let reserved = std::fs::read_to_string(RESERVED).unwrap_or_default();
+    let reserved = reserved(&std::fs::read_to_string(RESERVED).unwrap_or_default());
     is_given(port, &range, &reserved).then(|| {
         format!(
             "port {port} is one of those that the system gives to any program ({} to {}, {RANGE}): while the server restarts, \
@@ -30,7 +30,7 @@ pub fn free() -> Vec<(u16, u16)> {
     let Some(range) = std::fs::read_to_string(RANGE).ok().and_then(|text| range(&text)) else {
         return Vec::new();
     };
-    let reserved = std::fs::read_to_string(RESERVED).unwrap_or_default();
+    let reserved = reserved(&std::fs::read_to_string(RESERVED).unwrap_or_default());
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
     let taken: BTreeSet<u16> = tables.iter().flat_map(|table| listened_at(table)).collect();
@@ -60,15 +60,14 @@ fn range(text: &str) -> Option<RangeInclusive<u16>> {
     Some(ends.next()??..=ends.next()??)
 }
 
-fn is_given(port: u16, range: &RangeInclusive<u16>, reserved: &str) -> bool {
-    let is_reserved = reserved.trim().split(',').any(|part| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        match (first.parse::<u16>(), last.parse::<u16>()) {
-            (Ok(first), Ok(last)) => (first..=last).contains(&port),
-            _ => false,
-        }
-    });
-    range.contains(&port) && !is_reserved
+/// Read once for all ports: there are some twenty-eight thousand, and this is asked before every command of an agent.
+fn reserved(text: &str) -> Vec<RangeInclusive<u16>> {
+    let parts = text.trim().split(',').map(|part| part.split_once('-').unwrap_or((part, part)));
+    parts.filter_map(|(first, last)| Some(first.parse().ok()?..=last.parse().ok()?)).collect()
+}
+
+fn is_given(port: u16, range: &RangeInclusive<u16>, reserved: &[RangeInclusive<u16>]) -> bool {
+    range.contains(&port) && !reserved.iter().any(|reserved| reserved.contains(&port))
 }
 
 #[cfg(test)]
@@ -87,7 +86,7 @@ mod tests {
             (40000, "1-2,39999-40001\n", false),
             (40002, "1-2,39999-40001\n", true),
         ] {
-            assert_eq!(is_given(port, &range, reserved), given, "{port} {reserved:?}");
+            assert_eq!(is_given(port, &range, &super::reserved(reserved)), given, "{port} {reserved:?}");
         }
         assert_eq!(super::range(""), None);
     }
