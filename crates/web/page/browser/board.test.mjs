@@ -204,6 +204,15 @@ test('empty columns hide, and are targets all the same', async () => {
   assert.deepEqual(await widths(), before);
 });
 
+test('a task that comes into a folded column opens no column and folds none', async () => {
+  await open(few);
+  const state = () => tab.locator('.board > .col').evaluateAll((columns) => columns.map((each) => each.classList.contains('folded')));
+  const before = await state();
+  server.change('t-1', { status: 'CANCELED' });
+  await column('CANCELED').getByText('1').waitFor();
+  assert.deepEqual(await state(), before);
+});
+
 test('keys walk the cards, open one, and find the next that waits', async () => {
   await open((it) => {
     few(it);

@@ -20,7 +20,7 @@ const terms = {
 
 describe('columns', () => {
   const heavy = weights(terms);
-  const columns = (empty: string[] = []) => terms.statuses.map(({ id, final }) => ({ id, final, weight: heavy.get(id) ?? 1, empty: empty.includes(id) }));
+  const columns = (empty: string[] = []) => terms.statuses.map(({ id, final }) => ({ id, final, weight: heavy.get(id) ?? 1, empty: empty.includes(id), spare: empty.includes(id) }));
   const folded = (width: number, { empty = [] as string[], choices = {} as Choices, hide = false } = {}) =>
     layout(columns(empty), width, choices, hide).filter((each) => each.state !== 'open').map((each) => `${each.id} ${each.state}`);
 

@@ -40,20 +40,20 @@ export function Slip({ task, sign, state = 'plain', linked = false, tabs = false
       <h3>
         {linked ? <Link href={taskPath(task.id)} draggable={false} tabIndex={-1}><Plain text={task.title} /></Link> : <Plain text={task.title} />}
       </h3>
-      {(lines ?? task.lines).map((line, index) => <SlipLine key={index} line={line} tabs={tabs} />)}
+      {(lines ?? task.lines).map((line, index) => <SlipLine key={index} line={line} names={task.waitsFor} tabs={tabs} />)}
       <Meta task={task} tabs={tabs} onHoldsUp={onHoldsUp} />
       {children}
     </article>
   );
 }
 
-/** `tabs`: the tasks that it names are stops of the Tab key. */
-export function SlipLine({ line, tabs = false }: { line: CardLine; tabs?: boolean }) {
+/** Links the tasks that the line names, and `names` where it does. `tabs`: these links are stops of the Tab key. */
+export function SlipLine({ line, names = [], tabs = false }: { line: CardLine; names?: readonly string[] | undefined; tabs?: boolean }) {
   // A reason that asks for a person has two lines; activity has one.
   return (
     <div className={`line ${line.tone}`}>
       <Glyph name={line.glyph} size={12} />
-      <span className={line.tone ? 'two' : 'cut'}>{pieces(line).map((piece, index) => (
+      <span className={line.tone ? 'two' : 'cut'}>{pieces({ text: line.text, tasks: [...(line.tasks ?? []), ...names] }).map((piece, index) => (
         piece.task
           ? <Link key={index} className="ref" href={taskPath(piece.task)} draggable={false} tabIndex={tabs ? 0 : -1}>{piece.text}</Link>
           : <Plain key={index} text={piece.text} />

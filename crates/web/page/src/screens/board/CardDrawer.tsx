@@ -27,7 +27,7 @@ export function CardDrawer({ task }: { task: string }) {
     <Drawer title={task} onClose={close}>
       <section className="sect">
         <h3 className="strong"><Plain text={row.title} /></h3>
-        <div className="slip-lines">{row.lines.map((line, index) => <SlipLine key={index} line={line} tabs />)}</div>
+        <div className="slip-lines">{row.lines.map((line, index) => <SlipLine key={index} line={line} names={row.waitsFor} tabs />)}</div>
         <p className="row drawer-buttons">
           <Link className="btn dense" href={`/task/${encodeURIComponent(task)}`}>Open</Link>
           <Button size="dense" acts onClick={() => setBoard({ dialog: { kind: 'edit', task } })}>Edit</Button>

@@ -28,7 +28,7 @@ export function NewTask({ onClose }: { onClose: () => void }) {
     request: { method: 'POST', path: '/tasks', body: {} },
     fields: [
       title, body,
-      { name: 'type', label: 'Type', kind: 'choice', required: false, short: true, choices: terms?.types ?? [], text: '' },
+      { name: 'type', label: 'Type', kind: 'choice', required: false, short: true, choices: terms?.types ?? [], text: 'What kind of work.' },
       priority, agent,
       { name: 'dependsOn', label: 'Depends on', kind: 'tasks', required: false, text: 'Tasks that must be done first.' },
     ],

@@ -26,10 +26,22 @@ export function matcher(wish: Wish): (row: TaskRow) => boolean {
   return (row) => {
     if (wish.agent !== null && (row.agent ?? '') !== wish.agent) return false;
     if (words.length === 0) return true;
-    // A row may bring the task's text one day; it is searched as soon as it does.
-    const text = `${row.id}\n${row.title}\n${(row as { text?: string }).text ?? ''}`.toLowerCase();
+    const text = searched(row);
     return words.every((word) => text.includes(word));
   };
+}
+
+/** Rows are replaced, never changed: what is searched of one is made once. */
+const texts = new WeakMap<TaskRow, string>();
+
+function searched(row: TaskRow): string {
+  let text = texts.get(row);
+  if (text === undefined) {
+    // A row may bring the task's text one day; it is searched as soon as it does.
+    text = `${row.id}\n${row.title}\n${(row as { text?: string }).text ?? ''}`.toLowerCase();
+    texts.set(row, text);
+  }
+  return text;
 }
 
 const HEAD = 'group:';

@@ -13,7 +13,10 @@ export interface ColumnInput {
   id: string;
   final: boolean;
   weight: number;
+  /** It has no task now: it can hide. */
   empty: boolean;
+  /** It had no task when the layout was made: it folds before others. A task that comes or goes later folds nothing. */
+  spare: boolean;
 }
 
 export interface ColumnState {
@@ -33,7 +36,7 @@ export function weights(terms: Pick<Terms, 'statuses' | 'moves'>): Map<string, n
 }
 
 /**
- * Folds columns until the others have room: empty ones first, then those of least weight, from the right. A column of finished
+ * Folds columns until the others have room: spare ones first, then those of least weight, from the right. A column of finished
  * tasks folds as soon as its share is too narrow; the others share what there is as long as each has the least width.
  */
 export function layout(columns: readonly ColumnInput[], width: number, choices: Choices, hideEmpty: boolean): ColumnState[] {
@@ -42,7 +45,7 @@ export function layout(columns: readonly ColumnInput[], width: number, choices: 
   const shown = columns.length - hidden.size;
   const first = [...open].sort((a, b) =>
     Number(choices[a.id] === 'open') - Number(choices[b.id] === 'open')
-    || Number(b.empty) - Number(a.empty)
+    || Number(b.spare) - Number(a.spare)
     || a.weight - b.weight
     || columns.indexOf(b) - columns.indexOf(a));
   while (open.length > 1) {

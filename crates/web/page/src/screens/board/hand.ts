@@ -1,5 +1,6 @@
 /** The card in the hand: carries out what the steps of moving say. */
 import { announce } from '../../frame/announce';
+import { plain } from '../../parts/plain';
 import { showToast } from '../../parts/Toast';
 import { useStore } from '../../store/store';
 import { refuse, startMove } from './moves';
@@ -25,5 +26,5 @@ export function moving(event: Event): void {
 export function pickUp(task: string, by: Moving['by']): void {
   const { rows, terms } = useStore.getState();
   const row = rows.row('tasks', task);
-  if (row && terms) moving({ kind: 'pick', task, title: row.title, from: row.status, by, terms });
+  if (row && terms) moving({ kind: 'pick', task, title: plain(row.title), from: row.status, by, terms });
 }

@@ -82,13 +82,20 @@ function useColumns(): readonly ColumnState[] {
   const hideEmpty = useBoard((state) => state.hideEmpty);
   const empty = useStore(useShallow((state) => terms?.statuses.map((status) => state.rows.list('tasks', status.id).length === 0) ?? []));
   const heavy = useMemo(() => (terms ? weights(terms) : new Map<string, number>()), [terms]);
+  const spare = useMemo(() => {
+    void [width, choices, hideEmpty];
+    const { rows } = useStore.getState();
+    return new Set(terms?.statuses.filter((status) => rows.list('tasks', status.id).length === 0).map((status) => status.id));
+  }, [terms, width, choices, hideEmpty]);
   const before = useRef<readonly ColumnState[]>([]);
   return useMemo(() => {
     if (held) return before.current;
-    const input = terms?.statuses.map((status, index) => ({ id: status.id, final: status.final, weight: heavy.get(status.id) ?? 1, empty: empty[index] ?? false })) ?? [];
+    const input = terms?.statuses.map((status, index) => ({
+      id: status.id, final: status.final, weight: heavy.get(status.id) ?? 1, empty: empty[index] ?? false, spare: spare.has(status.id),
+    })) ?? [];
     before.current = layout(input, width, choices, hideEmpty);
     return before.current;
-  }, [terms, width, held, choices, hideEmpty, empty, heavy]);
+  }, [terms, width, held, choices, hideEmpty, empty, heavy, spare]);
 }
 
 function useWidth(): number {

@@ -1,6 +1,7 @@
 /** What the columns list now, by the filter and the grouping. */
-import { useMemo, useRef } from 'react';
+import { useMemo } from 'react';
 import { useShallow } from 'zustand/react/shallow';
+import { shallow } from 'zustand/shallow';
 import { useStore, useTaskIds } from '../../store/store';
 import { entries, isFiltered, isPlain, matcher, same, type Wish } from './cards';
 import { useBoard } from './state';
@@ -9,18 +10,24 @@ export function useWish(): Wish {
   return useBoard(useShallow(({ filter, agent, group }) => ({ filter, agent, group })));
 }
 
-/** The entries of a column: a new array exactly if they changed. */
+/** The entries of a column: a new array exactly if they changed. Head and list of a column read the same. */
 export function useEntries(status: string): readonly string[] {
   const ids = useTaskIds(status);
   const wish = useWish();
-  const before = useRef<readonly string[]>([]);
   // A plain list depends on no row but on the order alone.
   const version = useStore((state) => (isPlain(wish) ? 0 : state.version));
-  return useMemo(() => {
-    void version;
-    before.current = same(before.current, entriesNow(ids, wish));
-    return before.current;
-  }, [ids, wish, version]);
+  return useMemo(() => shared(status, ids, wish, version), [status, ids, wish, version]);
+}
+
+const made = new Map<string, { ids: readonly string[]; wish: Wish; version: number; list: readonly string[] }>();
+
+function shared(status: string, ids: readonly string[], wish: Wish, version: number): readonly string[] {
+  const before = made.get(status);
+  const asked = before && before.ids === ids && before.version === version && shallow(before.wish, wish);
+  if (before && asked) return before.list;
+  const list = same(before?.list ?? [], entriesNow(ids, wish));
+  made.set(status, { ids, wish, version, list });
+  return list;
 }
 
 export function entriesNow(ids: readonly string[], wish: Wish): readonly string[] {
