@@ -7,7 +7,7 @@ SEED ?= 1
 # How long `make fuzz` goes on.
 SECONDS ?= 60
 
-.PHONY: help demo test quick test-page test-agents test-repositories conformance many lines bench load soak fuzz cuts lint doc
+.PHONY: help demo test quick test-page screenshots test-agents test-repositories conformance many lines bench load soak fuzz cuts lint doc
 
 help: ## List what there is
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,10 @@ test-page: ## Test the web page: its units, and the built page in Chromium (need
 
 quick: ## Run every test but those that start a fleet or take long
 	scripts/test.sh quick
+
+screenshots: ## Make the pictures in docs/screens from the running demo (needs npm and Chromium)
+	$(CARGO) build -p adj
+	cd crates/web/page && node browser/demo-shots.mjs "$$OLDPWD/target/debug/adj" "$$OLDPWD/docs/screens"
 
 test-agents: ## Drive real agent programs against a model on loopback (needs npm and a network, no key)
 	$(CARGO) build -p adj --bins --examples

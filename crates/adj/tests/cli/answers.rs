@@ -380,7 +380,7 @@ fn the_tip_that_was_read_is_the_one_that_is_approved() {
         "costSummary": {"totalCost": 0.5, "runCount": 1, "tokenCount": 0},
     });
     let task = task(json!({
-        "tip": tip, "submission": submission, "gate": {"checks": checked["items"]},
+        "tip": tip, "submission": submission, "gate": {"checks": checked["items"], "summary": "It is painted."},
     }));
     let review = json!({
         "task": task, "said": "Painted.\nDONE", "workMillis": 61_000, "diffStat": " x | 2 +-\n",
