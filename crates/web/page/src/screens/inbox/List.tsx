@@ -60,7 +60,7 @@ function Head({ inbox }: { inbox: InboxState }) {
   return (
     <div className="pane-head">
       <span className="strong">{people} {people === 1 ? 'waits' : 'wait'} for you</span>
-      <span className="small faint cut">{services > 0 ? `${services} for a service` : 'what holds up most comes first'}</span>
+      {rows.length > 0 && <span className="small faint cut">{services > 0 ? `${services} for a service` : 'what holds up most comes first'}</span>}
       {(kinds.length > 1 || inbox.kind !== '') && (
         <span className="push">
           <Menu label="Kind" className="btn quiet tiny" items={[choice('', 'All'), ...kinds.map((kind) => choice(kind, label(kind)))]}>

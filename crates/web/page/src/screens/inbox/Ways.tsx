@@ -11,13 +11,13 @@ import type { InboxState } from './use-inbox';
 const words = (action: Action) => (needsForm(action) ? `${action.label}…` : action.label);
 
 export function Fates({ ways, inbox }: { ways: Ways; inbox: InboxState }) {
-  // While rows are selected, the keys are theirs.
+  // While rows are selected, the keys and the main button are theirs.
   const keys = inbox.picked.length === 0;
   return (
     <>
       <h2>What happens</h2>
       <div className={inbox.rested ? 'fates rested' : 'fates'}>
-        {ways.yes && <Fate head="On yes" action={ways.yes} look="primary" cap={keys ? 'approve' : ''} inbox={inbox} />}
+        {ways.yes && <Fate head="On yes" action={ways.yes} look={keys ? 'primary' : 'plain'} cap={keys ? 'approve' : ''} inbox={inbox} />}
         {ways.no && <Fate head="On no" action={ways.no} look="no" cap={keys ? 'deny' : ''} inbox={inbox} />}
       </div>
     </>
@@ -27,7 +27,7 @@ export function Fates({ ways, inbox }: { ways: Ways; inbox: InboxState }) {
 interface FateProps {
   head: string;
   action: Action;
-  look: 'primary' | 'no';
+  look: 'primary' | 'plain' | 'no';
   cap: string;
   inbox: InboxState;
 }

@@ -3,11 +3,11 @@ import { useEffect, useMemo, useRef } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useActions } from '../../keys/actions';
 import { Button } from '../../parts/Button';
-import { EmptyState } from '../../parts/EmptyState';
 import { Glyph } from '../../parts/Glyph';
+import { Plain } from '../../parts/plain';
 import { Case } from './Case';
 import { DecideForm } from './DecideForm';
-import { lastHeld } from './decisions';
+import { hides, lastHeld } from './decisions';
 import { useHeld, watch } from './hold';
 import { List } from './List';
 import { PickedBar } from './PickedBar';
@@ -44,7 +44,6 @@ function Detail({ inbox }: { inbox: InboxState }) {
       <div className="scroll">
         {row && <Case row={row} inbox={inbox} />}
         {row === null && <Gone inbox={inbox} />}
-        {row === undefined && <EmptyState title="Nothing is open" />}
       </div>
       {row && <DecidePhone ways={waysOf(row.actions)} inbox={inbox} />}
       {!inbox.narrow && <PickedBar inbox={inbox} />}
@@ -56,11 +55,13 @@ function Detail({ inbox }: { inbox: InboxState }) {
 function Gone({ inbox }: { inbox: InboxState }) {
   const { decisions, left } = useHeld();
   const id = inbox.cursor.focused;
-  const text = left.find((each) => each.id === id)?.text ?? decisions.find((each) => each.id === id)?.text;
+  const mine = decisions.find((each) => each.id === id && hides(each));
+  const text = mine?.text ?? left.find((each) => each.id === id)?.text ?? decisions.find((each) => each.id === id)?.text;
+  const why = mine ? 'You have decided it.' : 'It was decided elsewhere, or nothing depends on it now.';
   return (
     <div className="case">
-      <h1>{text ?? 'This does not wait any more'}</h1>
-      <p className="dim">{text ? 'It does not wait any more: it was decided elsewhere, or nothing depends on it now.' : 'It was decided, or nothing depends on it now.'}</p>
+      <h1>{text === undefined ? 'Nothing waits at this address' : <Plain text={text} />}</h1>
+      <p className="dim">{mine || text === undefined ? why : `It does not wait any more. ${why}`}</p>
       {inbox.cursor.shown.length > 0 && <p className="gone-next"><Button action="next" onClick={() => inbox.step(1)}>Next question</Button></p>}
     </div>
   );
