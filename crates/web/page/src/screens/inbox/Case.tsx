@@ -10,7 +10,7 @@ import { clockTime } from '../../parts/time';
 import { useFacts, useTerms } from '../../store/store';
 import { Fates, Others } from './Ways';
 import { useHeld } from './hold';
-import { inputText, waysOf } from './rows';
+import { inputText, titleOf, waysOf } from './rows';
 import type { InboxState } from './use-inbox';
 
 export function Case({ row, inbox }: { row: WaitingRow; inbox: InboxState }) {
@@ -22,15 +22,17 @@ export function Case({ row, inbox }: { row: WaitingRow; inbox: InboxState }) {
   const failed = decisions.find((each) => each.id === row.id && each.note !== '');
   const ways = waysOf(row.actions);
   const where = useWhere(row);
+  const { title, before, question } = titleOf(row);
   return (
     <article className="case" ref={top} aria-label="The question">
       <Kind row={row} where={where} />
-      <h1><Plain text={row.text} /></h1>
+      {before && <p className="small dim"><Plain text={before} /></p>}
+      <h1><Plain text={title} /></h1>
       {failed && <p className="refused" role="alert"><Glyph name="back" size={14} tone="bad" />{failed.label}: <Plain text={failed.note} /></p>}
-      {row.question && row.question !== row.text && (
+      {question && (
         <>
           <h2>What is asked</h2>
-          <p className="asked-text"><Plain text={row.question} /></p>
+          <p className="asked-text"><Plain text={question} /></p>
         </>
       )}
       {row.call && <Call call={row.call} />}

@@ -100,7 +100,7 @@ function Ask({ row, focused, picked, picking, onPick }: AskProps) {
       <span className="sign">
         <Glyph name={row.glyph} tone={seen || service ? 'faint' : 'you'} />
         <button type="button" role="checkbox" aria-checked={picked} aria-label={`Select: ${plain(row.text)}`} onClick={onPick}>
-          <span className="box" aria-checked={picked}>{picked && <Glyph name="check" size={12} />}</span>
+          <span className={picked ? 'box on' : 'box'}>{picked && <Glyph name="check" size={12} />}</span>
         </button>
       </span>
       <Link className="q" href={addressOf(row.id)} aria-current={focused ? 'true' : undefined}>

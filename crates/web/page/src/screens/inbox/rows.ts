@@ -90,3 +90,11 @@ export function together(rows: readonly WaitingRow[], answer: 'yes' | 'no'): Tog
 export function inputText(input: unknown): string {
   return JSON.stringify(input, null, 2);
 }
+
+/** The title of a case, and the words before it. A question that its sentence ends with stands alone, so that it is not read twice. */
+export function titleOf(row: WaitingRow): { title: string; before: string; question: string | null } {
+  const { text, question } = row;
+  if (!question || question === text) return { title: text, before: '', question: null };
+  if (text.endsWith(question)) return { title: question, before: text.slice(0, -question.length).trim(), question: null };
+  return { title: text, before: '', question };
+}
