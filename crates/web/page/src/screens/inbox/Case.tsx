@@ -10,7 +10,7 @@ import { clockTime } from '../../parts/time';
 import { useFacts, useTerms } from '../../store/store';
 import { Fates, Others } from './Ways';
 import { useHeld } from './hold';
-import { inputText, titleOf, waysOf } from './rows';
+import { inputText, placeOf, titleOf, waysOf } from './rows';
 import type { InboxState } from './use-inbox';
 
 export function Case({ row, inbox }: { row: WaitingRow; inbox: InboxState }) {
@@ -21,7 +21,8 @@ export function Case({ row, inbox }: { row: WaitingRow; inbox: InboxState }) {
   const { decisions } = useHeld();
   const failed = decisions.find((each) => each.id === row.id && each.note !== '');
   const ways = waysOf(row.actions);
-  const where = useWhere(row);
+  const project = useFacts()?.project ?? '';
+  const where = (path: string) => placeOf(row, project, path);
   const { title, before, question } = titleOf(row);
   return (
     <article className="case" ref={top} aria-label="The question">
@@ -42,16 +43,10 @@ export function Case({ row, inbox }: { row: WaitingRow; inbox: InboxState }) {
           <div className="chain">{row.blocks.map((task) => <Link key={task} className="ref" href={where(`/task/${task}`)}>{task}</Link>)}</div>
         </>
       )}
-      {(ways.yes || ways.no) && <Fates ways={ways} inbox={inbox} />}
+      {(ways.yes || ways.no) && <Fates ways={ways} inbox={inbox} where={where} />}
       {ways.others.length > 0 && <Others actions={ways.others} act={(action: Action) => inbox.act(action)} where={where} alone={!ways.yes && !ways.no} />}
     </article>
   );
-}
-
-/** Addresses of the row's own project: `~` leaves the base of this page. */
-function useWhere(row: WaitingRow): (path: string) => string {
-  const project = useFacts()?.project;
-  return (path) => (row.project === project ? path : `~/p/${encodeURIComponent(row.project)}${path}`);
 }
 
 function Kind({ row, where }: { row: WaitingRow; where: (path: string) => string }) {

@@ -11,7 +11,8 @@ import { hides, lastHeld } from './decisions';
 import { useHeld, watch } from './hold';
 import { List } from './List';
 import { PickedBar } from './PickedBar';
-import { waysOf } from './rows';
+import { useFacts } from '../../store/store';
+import { placeOf, waysOf } from './rows';
 import { sayRefused, undoLast } from './Undo';
 import { useInbox, type InboxState } from './use-inbox';
 import { DecidePhone } from './Ways';
@@ -45,7 +46,7 @@ function Detail({ inbox }: { inbox: InboxState }) {
         {row && <Case row={row} inbox={inbox} />}
         {row === null && <Gone inbox={inbox} />}
       </div>
-      {row && <DecidePhone ways={waysOf(row.actions)} inbox={inbox} />}
+      {row && <DecidePhone row={row} inbox={inbox} />}
       {!inbox.narrow && <PickedBar inbox={inbox} />}
     </section>
   );
@@ -86,6 +87,7 @@ function useInboxActions(inbox: InboxState): void {
   const current = useRef(inbox);
   current.current = inbox;
   const repeated = useRepeated();
+  const project = useFacts()?.project ?? '';
   const { row, narrow } = inbox;
   const several = inbox.picked.length;
   const held = lastHeld(decisions);
@@ -101,9 +103,9 @@ function useInboxActions(inbox: InboxState): void {
     { id: 'undo', label: 'Undo the last decision', group: 'This view', off: held ? null : 'nothing is held', run: () => undoLast(held ? [held] : []) },
     { id: 'next', label: 'Next', group: 'This view', run: () => current.current.step(1) },
     { id: 'previous', label: 'Previous', group: 'This view', run: () => current.current.step(-1) },
-    { id: 'open', label: 'Open its task', group: 'On this question', off: row?.task ? null : 'it is about no task', run: () => row?.task && go(`/task/${row.task}`) },
+    { id: 'open', label: 'Open its task', group: 'On this question', off: row?.task ? null : 'it is about no task', run: () => row?.task && go(placeOf(row, project, `/task/${row.task}`)) },
     { id: 'back', label: several > 0 ? 'Clear the selection' : 'Back to the list', group: 'This view', run: () => (several > 0 ? current.current.clear() : narrow && go('/inbox')) },
-  ], [yes, no, group, hint, none, several, row, held, narrow, go, repeated]));
+  ], [yes, no, group, hint, none, several, row, held, narrow, go, project, repeated]));
 }
 
 /** Whether the last key is held down: it decides nothing then. */

@@ -50,6 +50,11 @@ export function baseOfRow(row: WaitingRow, project: string, base: string): strin
   return row.project === project ? base : `/p/${encodeURIComponent(row.project)}`;
 }
 
+/** An address of the row's own project: `~` leaves the base of this page. */
+export function placeOf(row: WaitingRow, project: string, path: string): string {
+  return row.project === project ? path : `~/p/${encodeURIComponent(row.project)}${path}`;
+}
+
 export interface Ways {
   yes: Action | undefined;
   no: Action | undefined;

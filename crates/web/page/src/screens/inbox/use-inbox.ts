@@ -11,7 +11,7 @@ import { useFacts, useStore } from '../../store/store';
 import { hides, type Draft } from './decisions';
 import { hold, useHeld } from './hold';
 import { afterDeciding, moveCursor, noCursor, REST_MS, stepFrom, targets, wanted, type Cursor } from './rest';
-import { addressOf, baseOfRow, groupsOf, markOf, needsForm, rowOf, shownOf, together, waysOf, type Group } from './rows';
+import { addressOf, baseOfRow, groupsOf, markOf, needsForm, placeOf, rowOf, shownOf, together, waysOf, type Group } from './rows';
 import { markSeen } from './seen';
 import { sayDecided } from './Undo';
 
@@ -116,11 +116,11 @@ export function useInbox(): InboxState {
     const way = one && (typeof action === 'string' ? waysOf(one.actions)[action] : action);
     if (!one || !way) return announce('There is no such answer here.');
     if (way.refused) return announce(way.refused);
-    if (way.page) return go(way.page);
+    if (way.page) return go(placeOf(one, project, way.page));
     if (!way.request) return announce('Only a terminal can do this. Its command is shown.');
     if (needsForm(way)) return setAsked({ label: of.length > 1 && way.answer ? together(of, way.answer).label : way.label, action: way, rows: of });
     decided(action, of);
-  }, [decided, go]);
+  }, [decided, go, project]);
 
   const restedTargets = useCallback((repeated = false) => {
     const now = performance.now();
