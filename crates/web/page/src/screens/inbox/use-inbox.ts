@@ -154,7 +154,9 @@ export function useInbox(): InboxState {
     },
     act: (action) => {
       // A way of the case is for its own row, whatever is selected.
-      if (row && rested) start(action, [row]);
+      if (!row) return;
+      if (rested) start(action, [row]);
+      else announce('Nothing was decided: the row has just come to rest. Press again.');
     },
     closeForm: () => setAsked(null),
     fill: (filled) => {
