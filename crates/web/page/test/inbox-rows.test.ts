@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { exampleView } from '../src/dev/fixture';
 import { filledBody, missing } from '../src/parts/action-body';
-import { addressOf, baseOfRow, groupsOf, inputText, markOf, rowOf, shownOf, together, waysOf } from '../src/screens/inbox/rows';
+import { addressOf, baseOfRow, groupsOf, inputText, markOf, placeOf, rowOf, shownOf, titleOf, together, waysOf } from '../src/screens/inbox/rows';
 import type { Field, WaitingRow } from '../src/api/view';
 
 const rows = exampleView(0).waiting;
@@ -50,8 +50,16 @@ test('several rows get one answer only if each of them has it and needs no text 
   expect(together([row(0), row(0)], 'no')).toEqual({ label: 'Deny 2', why: null, form: true });
 });
 
-test('a row of another project is sent to that project', () => {
+test('a row of another project is sent to that project, and its links lead there', () => {
   expect([baseOfRow(row(0), 'tally', ''), baseOfRow(row(10), 'tally', '')]).toEqual(['', '/p/ledger']);
+  expect([placeOf(row(0), 'tally', '/task/ta-1'), placeOf(row(10), 'tally', '/task/le-40')]).toEqual(['/task/ta-1', '~/p/ledger/task/le-40']);
+});
+
+test('a question is read once: as the title, or whole below it', () => {
+  const asked = (text: string, question: string | null) => titleOf({ ...row(0), text, question });
+  expect(asked('r asks: 0 or 1?', '0 or 1?')).toEqual({ title: '0 or 1?', before: 'r asks:', question: null });
+  expect(asked('F asks to run git …', 'F asks to run git rm')).toEqual({ title: 'F asks to run git …', before: '', question: 'F asks to run git rm' });
+  expect(asked('same', 'same')).toEqual({ title: 'same', before: '', question: null });
 });
 
 test('the input of a call is shown whole', () => {

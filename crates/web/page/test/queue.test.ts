@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { exampleView } from '../src/dev/fixture';
 import { EXAMPLE_TERMS } from '../src/dev/terms';
-import { allLandedAt, expectedTimes, nextRow, stepsOf } from '../src/screens/queue/steps';
+import { allLandedAt, expectedTimes, isOverdue, nextRow, stepsOf } from '../src/screens/queue/steps';
 import type { QueueRow } from '../src/api/view';
 
 const NOW = Date.parse('2026-11-18T12:00:00Z');
@@ -26,7 +26,9 @@ test('each row is expected after those in front of it', () => {
 });
 
 test('a step that takes longer than expected is due now, not in the past', () => {
-  expect(seconds([row('a', 'landing', 70, 500), row('b', 'waits', 70)])).toEqual([['a', 0], ['b', 70]]);
+  const rows = [row('a', 'landing', 70, 500), row('b', 'waits', 70), row('c', 'held', 70, 500)];
+  expect(seconds(rows)).toEqual([['a', 0], ['b', 70]]);
+  expect(rows.map((each) => isOverdue(each, NOW))).toEqual([true, false, false]);
 });
 
 test('a row that is held up has no time and delays nobody', () => {

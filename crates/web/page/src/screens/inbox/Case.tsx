@@ -10,7 +10,7 @@ import { clockTime } from '../../parts/time';
 import { useFacts, useTerms } from '../../store/store';
 import { Fates, Others } from './Ways';
 import { useHeld } from './hold';
-import { inputText, waysOf } from './rows';
+import { inputText, placeOf, titleOf, waysOf } from './rows';
 import type { InboxState } from './use-inbox';
 
 export function Case({ row, inbox }: { row: WaitingRow; inbox: InboxState }) {
@@ -21,16 +21,19 @@ export function Case({ row, inbox }: { row: WaitingRow; inbox: InboxState }) {
   const { decisions } = useHeld();
   const failed = decisions.find((each) => each.id === row.id && each.note !== '');
   const ways = waysOf(row.actions);
-  const where = useWhere(row);
+  const project = useFacts()?.project ?? '';
+  const where = (path: string) => placeOf(row, project, path);
+  const { title, before, question } = titleOf(row);
   return (
     <article className="case" ref={top} aria-label="The question">
       <Kind row={row} where={where} />
-      <h1><Plain text={row.text} /></h1>
+      {before && <p className="small dim"><Plain text={before} /></p>}
+      <h1><Plain text={title} /></h1>
       {failed && <p className="refused" role="alert"><Glyph name="back" size={14} tone="bad" />{failed.label}: <Plain text={failed.note} /></p>}
-      {row.question && row.question !== row.text && (
+      {question && (
         <>
           <h2>What is asked</h2>
-          <p className="asked-text"><Plain text={row.question} /></p>
+          <p className="asked-text"><Plain text={question} /></p>
         </>
       )}
       {row.call && <Call call={row.call} />}
@@ -40,16 +43,10 @@ export function Case({ row, inbox }: { row: WaitingRow; inbox: InboxState }) {
           <div className="chain">{row.blocks.map((task) => <Link key={task} className="ref" href={where(`/task/${task}`)}>{task}</Link>)}</div>
         </>
       )}
-      {(ways.yes || ways.no) && <Fates ways={ways} inbox={inbox} />}
+      {(ways.yes || ways.no) && <Fates ways={ways} inbox={inbox} where={where} />}
       {ways.others.length > 0 && <Others actions={ways.others} act={(action: Action) => inbox.act(action)} where={where} alone={!ways.yes && !ways.no} />}
     </article>
   );
-}
-
-/** Addresses of the row's own project: `~` leaves the base of this page. */
-function useWhere(row: WaitingRow): (path: string) => string {
-  const project = useFacts()?.project;
-  return (path) => (row.project === project ? path : `~/p/${encodeURIComponent(row.project)}${path}`);
 }
 
 function Kind({ row, where }: { row: WaitingRow; where: (path: string) => string }) {

@@ -6,6 +6,8 @@ import { Button } from '../../parts/Button';
 import { Dialog } from '../../parts/Dialog';
 import { Happens } from '../../parts/Happens';
 import { Plain } from '../../parts/plain';
+import type { WaitingRow } from '../../api/view';
+import { waysOf } from './rows';
 import type { Asked } from './use-inbox';
 
 interface Props {
@@ -15,13 +17,13 @@ interface Props {
 }
 
 export function DecideForm({ asked, onFill, onCancel }: Props) {
-  const { action, rows } = asked;
+  const { action, label, rows } = asked;
   const [filled, setFilled] = useState<Filled>({});
   const [problems, setProblems] = useState<Record<string, string>>({});
   const form = useId();
   const fields = action.fields ?? [];
   const several = rows.length > 1;
-  const label = several ? `${action.label} ${rows.length}` : action.label;
+  const happens = (row: WaitingRow) => (several && action.answer ? waysOf(row.actions)[action.answer] : action)?.happens ?? [];
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const empty = missing(fields, filled);
@@ -35,8 +37,12 @@ export function DecideForm({ asked, onFill, onCancel }: Props) {
       footer={<><Button onClick={onCancel}>Cancel</Button><Button acts submit look={action.answer === 'no' || action.endsWork ? 'no' : 'primary'} form={form}>{label}</Button></>}
     >
       <form id={form} onSubmit={submit}>
-        <ul className="form-rows">{rows.map((row) => <li key={row.id} className="strong"><Plain text={row.text} /></li>)}</ul>
-        {!several && <Happens className="happens" sentences={action.happens} />}
+        {rows.map((row) => (
+          <div key={row.id} className="form-row">
+            <p className="strong"><Plain text={row.text} /></p>
+            <Happens className="happens" sentences={happens(row)} />
+          </div>
+        ))}
         <ActionFields fields={fields} filled={filled} onFill={setFilled} problems={problems} />
       </form>
     </Dialog>

@@ -60,7 +60,7 @@ function Head({ inbox }: { inbox: InboxState }) {
   return (
     <div className="pane-head">
       <span className="strong">{people} {people === 1 ? 'waits' : 'wait'} for you</span>
-      <span className="small faint cut">{services > 0 ? `${services} for a service` : 'what holds up most comes first'}</span>
+      {rows.length > 0 && <span className="small faint cut">{services > 0 ? `${services} for a service` : 'what holds up most comes first'}</span>}
       {(kinds.length > 1 || inbox.kind !== '') && (
         <span className="push">
           <Menu label="Kind" className="btn quiet tiny" items={[choice('', 'All'), ...kinds.map((kind) => choice(kind, label(kind)))]}>
@@ -100,7 +100,7 @@ function Ask({ row, focused, picked, picking, onPick }: AskProps) {
       <span className="sign">
         <Glyph name={row.glyph} tone={seen || service ? 'faint' : 'you'} />
         <button type="button" role="checkbox" aria-checked={picked} aria-label={`Select: ${plain(row.text)}`} onClick={onPick}>
-          <span className="box" aria-checked={picked}>{picked && <Glyph name="check" size={12} />}</span>
+          <span className={picked ? 'box on' : 'box'}>{picked && <Glyph name="check" size={12} />}</span>
         </button>
       </span>
       <Link className="q" href={addressOf(row.id)} aria-current={focused ? 'true' : undefined}>

@@ -23,8 +23,10 @@ export function PickedBar({ inbox }: { inbox: InboxState }) {
             <Glyph name={row.glyph} size={14} tone="you" />
             <div>
               <p><Plain text={row.text} /></p>
-              {row.call && <p className="mono dim"><Plain text={`${row.call.tool} ${row.call.text}`} /></p>}
-              <p className="small dim">On yes: <Plain text={waysOf(row.actions).yes?.happens[0] ?? 'there is no such answer here.'} /></p>
+              {row.call && <p className="mono dim"><Plain text={`${row.call.tool} ${JSON.stringify(row.call.input)}`} /></p>}
+              {(['yes', 'no'] as const).map((answer) => (
+                <p key={answer} className="small dim">On {answer}: <Plain text={waysOf(row.actions)[answer]?.happens.join(' ') ?? 'there is no such answer here.'} /></p>
+              ))}
             </div>
             <Button look="quiet" size="tiny" glyph="x" aria-label={`Take out: ${plain(row.text)}`} onClick={() => inbox.pick(row.id)} />
           </li>

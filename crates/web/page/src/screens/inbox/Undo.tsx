@@ -44,7 +44,7 @@ export function UndoButton({ toast = false }: { toast?: boolean }) {
   if (!last) return null;
   return (
     <span className="row">
-      <span className="faint nowrap"><TakesEffect decision={last} /></span>
+      <span className="faint nowrap wide-only"><TakesEffect decision={last} /></span>
       <Button size="tiny" action="undo" onClick={() => undoLast(decisions)}>Undo</Button>
     </span>
   );

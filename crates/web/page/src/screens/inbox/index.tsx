@@ -3,15 +3,16 @@ import { useEffect, useMemo, useRef } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useActions } from '../../keys/actions';
 import { Button } from '../../parts/Button';
-import { EmptyState } from '../../parts/EmptyState';
 import { Glyph } from '../../parts/Glyph';
+import { Plain } from '../../parts/plain';
 import { Case } from './Case';
 import { DecideForm } from './DecideForm';
-import { lastHeld } from './decisions';
+import { hides, lastHeld } from './decisions';
 import { useHeld, watch } from './hold';
 import { List } from './List';
 import { PickedBar } from './PickedBar';
-import { waysOf } from './rows';
+import { useFacts } from '../../store/store';
+import { placeOf, waysOf } from './rows';
 import { sayRefused, undoLast } from './Undo';
 import { useInbox, type InboxState } from './use-inbox';
 import { DecidePhone } from './Ways';
@@ -44,9 +45,8 @@ function Detail({ inbox }: { inbox: InboxState }) {
       <div className="scroll">
         {row && <Case row={row} inbox={inbox} />}
         {row === null && <Gone inbox={inbox} />}
-        {row === undefined && <EmptyState title="Nothing is open" />}
       </div>
-      {row && <DecidePhone ways={waysOf(row.actions)} inbox={inbox} />}
+      {row && <DecidePhone row={row} inbox={inbox} />}
       {!inbox.narrow && <PickedBar inbox={inbox} />}
     </section>
   );
@@ -56,11 +56,13 @@ function Detail({ inbox }: { inbox: InboxState }) {
 function Gone({ inbox }: { inbox: InboxState }) {
   const { decisions, left } = useHeld();
   const id = inbox.cursor.focused;
-  const text = left.find((each) => each.id === id)?.text ?? decisions.find((each) => each.id === id)?.text;
+  const mine = decisions.find((each) => each.id === id && hides(each));
+  const text = mine?.text ?? left.find((each) => each.id === id)?.text ?? decisions.find((each) => each.id === id)?.text;
+  const why = mine ? 'You have decided it.' : 'It was decided elsewhere, or nothing depends on it now.';
   return (
     <div className="case">
-      <h1>{text ?? 'This does not wait any more'}</h1>
-      <p className="dim">{text ? 'It does not wait any more: it was decided elsewhere, or nothing depends on it now.' : 'It was decided, or nothing depends on it now.'}</p>
+      <h1>{text === undefined ? 'Nothing waits at this address' : <Plain text={text} />}</h1>
+      <p className="dim">{mine || text === undefined ? why : `It does not wait any more. ${why}`}</p>
       {inbox.cursor.shown.length > 0 && <p className="gone-next"><Button action="next" onClick={() => inbox.step(1)}>Next question</Button></p>}
     </div>
   );
@@ -85,6 +87,7 @@ function useInboxActions(inbox: InboxState): void {
   const current = useRef(inbox);
   current.current = inbox;
   const repeated = useRepeated();
+  const project = useFacts()?.project ?? '';
   const { row, narrow } = inbox;
   const several = inbox.picked.length;
   const held = lastHeld(decisions);
@@ -100,9 +103,9 @@ function useInboxActions(inbox: InboxState): void {
     { id: 'undo', label: 'Undo the last decision', group: 'This view', off: held ? null : 'nothing is held', run: () => undoLast(held ? [held] : []) },
     { id: 'next', label: 'Next', group: 'This view', run: () => current.current.step(1) },
     { id: 'previous', label: 'Previous', group: 'This view', run: () => current.current.step(-1) },
-    { id: 'open', label: 'Open its task', group: 'On this question', off: row?.task ? null : 'it is about no task', run: () => row?.task && go(`/task/${row.task}`) },
+    { id: 'open', label: 'Open its task', group: 'On this question', off: row?.task ? null : 'it is about no task', run: () => row?.task && go(placeOf(row, project, `/task/${row.task}`)) },
     { id: 'back', label: several > 0 ? 'Clear the selection' : 'Back to the list', group: 'This view', run: () => (several > 0 ? current.current.clear() : narrow && go('/inbox')) },
-  ], [yes, no, group, hint, none, several, row, held, narrow, go, repeated]));
+  ], [yes, no, group, hint, none, several, row, held, narrow, go, project, repeated]));
 }
 
 /** Whether the last key is held down: it decides nothing then. */

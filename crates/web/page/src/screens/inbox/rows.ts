@@ -50,6 +50,11 @@ export function baseOfRow(row: WaitingRow, project: string, base: string): strin
   return row.project === project ? base : `/p/${encodeURIComponent(row.project)}`;
 }
 
+/** An address of the row's own project: `~` leaves the base of this page. */
+export function placeOf(row: WaitingRow, project: string, path: string): string {
+  return row.project === project ? path : `~/p/${encodeURIComponent(row.project)}${path}`;
+}
+
 export interface Ways {
   yes: Action | undefined;
   no: Action | undefined;
@@ -89,4 +94,12 @@ export function together(rows: readonly WaitingRow[], answer: 'yes' | 'no'): Tog
 /** Whole, in the order in which the agent wrote it. */
 export function inputText(input: unknown): string {
   return JSON.stringify(input, null, 2);
+}
+
+/** The title of a case, and the words before it. A question that its sentence ends with stands alone, so that it is not read twice. */
+export function titleOf(row: WaitingRow): { title: string; before: string; question: string | null } {
+  const { text, question } = row;
+  if (!question || question === text) return { title: text, before: '', question: null };
+  if (text.endsWith(question)) return { title: question, before: text.slice(0, -question.length).trim(), question: null };
+  return { title: text, before: '', question };
 }

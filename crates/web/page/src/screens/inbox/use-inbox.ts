@@ -11,12 +11,13 @@ import { useFacts, useStore } from '../../store/store';
 import { hides, type Draft } from './decisions';
 import { hold, useHeld } from './hold';
 import { afterDeciding, moveCursor, noCursor, REST_MS, stepFrom, targets, wanted, type Cursor } from './rest';
-import { addressOf, baseOfRow, groupsOf, markOf, needsForm, rowOf, shownOf, together, waysOf, type Group } from './rows';
+import { addressOf, baseOfRow, groupsOf, markOf, needsForm, placeOf, rowOf, shownOf, together, waysOf, type Group } from './rows';
 import { markSeen } from './seen';
 import { sayDecided } from './Undo';
 
 /** An answer that a form asks a text for, to one row or to several. */
 export interface Asked {
+  label: string;
   action: Action;
   rows: readonly WaitingRow[];
 }
@@ -75,6 +76,12 @@ export function useInbox(): InboxState {
     if (id !== focused) move({ type: 'focus', id, at: performance.now() });
   }, [addressed, narrow, focused, first]);
 
+  // A row that is opened by its address is shown, whatever was chosen before.
+  const other = kind !== '' && addressed !== undefined && rows.some((each) => each.id === addressed && each.kind !== kind);
+  useLayoutEffect(() => {
+    if (other) setKind('');
+  }, [other]);
+
   const rested = useRested(cursor);
   const row = focused === null ? undefined : (shown.find((each) => each.id === focused) ?? null);
   const picked = useMemo(() => shown.filter((each) => cursor.picked.includes(each.id)), [shown, cursor.picked]);
@@ -99,7 +106,9 @@ export function useInbox(): InboxState {
     move({ type: 'clear', at: performance.now() });
     hold(drafts);
     sayDecided(drafts);
-    if (focused !== null && drafts.some((draft) => draft.id === focused)) focus(narrow ? null : next);
+    if (focused === null || !drafts.some((draft) => draft.id === focused)) return;
+    if (next === null) move({ type: 'focus', id: null, at: performance.now() });
+    focus(narrow ? null : next);
   }, [cursor, focus, focused, narrow, project]);
 
   const start = useCallback((action: 'yes' | 'no' | Action, of: readonly WaitingRow[]) => {
@@ -107,11 +116,11 @@ export function useInbox(): InboxState {
     const way = one && (typeof action === 'string' ? waysOf(one.actions)[action] : action);
     if (!one || !way) return announce('There is no such answer here.');
     if (way.refused) return announce(way.refused);
-    if (way.page) return go(way.page);
+    if (way.page) return go(placeOf(one, project, way.page));
     if (!way.request) return announce('Only a terminal can do this. Its command is shown.');
-    if (needsForm(way)) return setAsked({ action: way, rows: of });
+    if (needsForm(way)) return setAsked({ label: of.length > 1 && way.answer ? together(of, way.answer).label : way.label, action: way, rows: of });
     decided(action, of);
-  }, [decided, go]);
+  }, [decided, go, project]);
 
   const restedTargets = useCallback((repeated = false) => {
     const now = performance.now();
@@ -124,7 +133,13 @@ export function useInbox(): InboxState {
   }, [cursor, shown]);
 
   return {
-    groups, cursor, row, picked, narrow, rested, kind, setKind, asked,
+    groups, cursor, row, picked, narrow, rested, kind, asked,
+    setKind: (chosen) => {
+      setKind(chosen);
+      if (!row || chosen === '' || row.kind === chosen) return;
+      move({ type: 'focus', id: null, at: performance.now() });
+      focus(null);
+    },
     step: (by) => {
       const id = stepFrom(cursor, by);
       if (id !== null) focus(id);
@@ -139,7 +154,9 @@ export function useInbox(): InboxState {
     },
     act: (action) => {
       // A way of the case is for its own row, whatever is selected.
-      if (row && rested) start(action, [row]);
+      if (!row) return;
+      if (rested) start(action, [row]);
+      else announce('Nothing was decided: the row has just come to rest. Press again.');
     },
     closeForm: () => setAsked(null),
     fill: (filled) => {

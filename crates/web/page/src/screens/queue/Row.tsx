@@ -6,7 +6,7 @@ import { Button } from '../../parts/Button';
 import { Plain, plain } from '../../parts/plain';
 import { clockTime, countdown } from '../../parts/time';
 import { useClockText } from '../../store/clock';
-import { elapsedOf, expectedTimes, isActive } from './steps';
+import { elapsedOf, expectedTimes, isActive, isOverdue } from './steps';
 import type { Retry } from './use-retry';
 
 interface Props {
@@ -29,7 +29,7 @@ export function Row({ row, all, focused, retry }: Props) {
         </Link>
       </span>
       <span className={row.state === 'held' ? 'note warn' : 'note'}>
-        <span className="two"><Plain text={row.text} /></span>
+        <span className={row.state === 'held' ? 'whole' : 'two'}><Plain text={row.text} /></span>
         {row.command && <code className="cut" title={plain(row.command)}><Plain text={row.command} /></code>}
       </span>
       <span className="spent">
@@ -65,12 +65,15 @@ function Elapsed({ row }: { row: QueueRow }) {
   );
 }
 
+/** Amber is time: it takes longer than half of the others did. */
+const OVERDUE = 'overdue';
+
 function Expected({ row, all }: { row: QueueRow; all: readonly QueueRow[] }) {
   const text = useClockText((now) => {
     if (row.state === 'held') return '';
+    if (isOverdue(row, now)) return OVERDUE;
     const at = expectedTimes(all, now).get(row.id);
-    if (at === undefined) return 'unknown';
-    return at - now < 1000 ? 'now' : `about ${clockTime(at).slice(0, 5)}`;
+    return at === undefined ? 'unknown' : `about ${clockTime(at).slice(0, 5)}`;
   });
-  return <span className={text === 'now' ? 'strong' : 'dim'}>{text}</span>;
+  return <span className={text === OVERDUE ? 'warn' : 'dim'}>{text}</span>;
 }

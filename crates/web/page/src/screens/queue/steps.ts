@@ -26,6 +26,11 @@ export function elapsedOf(row: QueueRow, now: number): number | null {
   return Number.isNaN(since) ? null : Math.max(0, now - since);
 }
 
+/** The step takes longer than the server expects. */
+export function isOverdue(row: QueueRow, now: number): boolean {
+  return isActive(row) && row.expectedSeconds !== null && (elapsedOf(row, now) ?? 0) > row.expectedSeconds * 1000;
+}
+
 /**
  * When each row is expected in main, by the server's medians: those in front land first, one after the other. A row that is held
  * up has no time, and takes none from those behind it. Unknown from the first row on of which nothing is known.
