@@ -1,6 +1,7 @@
 // Addresses of all screens with example data. A new screen is added here, so that it is pictured and checked.
 export const SCREENS = {
   inbox: '/inbox?fixture',
+  'inbox-item': '/inbox/w0?fixture',
   board: '/board?fixture',
   'board-stale': '/board?fixture=stale',
   'board-reconnecting': '/board?fixture=reconnecting',

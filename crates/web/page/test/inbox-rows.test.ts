@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { exampleView } from '../src/dev/fixture';
-import { filledBody, missing } from '../src/parts/action-body';
 import { addressOf, baseOfRow, groupsOf, inputText, markOf, placeOf, rowOf, shownOf, titleOf, together, waysOf } from '../src/screens/inbox/rows';
-import type { Field, WaitingRow } from '../src/api/view';
+import type { WaitingRow } from '../src/api/view';
 
 const rows = exampleView(0).waiting;
 const row = (index: number): WaitingRow => {
@@ -10,7 +9,6 @@ const row = (index: number): WaitingRow => {
   if (!found) throw new Error(`the example has no row ${index}`);
   return found;
 };
-const field = (name: string, more: Partial<Field> = {}): Field => ({ name, label: name, kind: 'text', required: false, text: '', ...more });
 
 test('rows of this project come first, then other projects, then those that wait for a service', () => {
   const service: WaitingRow = { ...row(0), id: 'service', who: 'service', rank: 0 };
@@ -42,7 +40,7 @@ test('the first yes and the first no are the two buttons', () => {
 test('several rows get one answer only if each of them has it and needs no text of its own', () => {
   const request = { method: 'POST', path: '/x', body: {} };
   const plain: WaitingRow = { ...row(0), actions: [{ code: 'a', label: 'Approve', happens: [], answer: 'yes', request }] };
-  const needs: WaitingRow = { ...plain, actions: [{ code: 'b', label: 'Answer', happens: [], answer: 'yes', request, fields: [field('text', { required: true })] }] };
+  const needs: WaitingRow = { ...plain, actions: [{ code: 'b', label: 'Answer', happens: [], answer: 'yes', request, fields: [{ name: 'text', label: 'text', kind: 'text' as const, required: false, text: '' }] }] };
   expect(together([plain, plain], 'yes')).toEqual({ label: 'Approve 2', why: null, form: false });
   expect(together([plain, needs], 'yes').why).toMatch(/different texts/);
   expect(together([needs, needs], 'yes').why).toMatch(/text of its own/);
@@ -64,17 +62,4 @@ test('a question is read once: as the title, or whole below it', () => {
 
 test('the input of a call is shown whole', () => {
   expect(inputText({ command: 'a\nb', n: 1 })).toBe('{\n  "command": "a\\nb",\n  "n": 1\n}');
-});
-
-test('a body has what was filled in, inside members where the name has dots', () => {
-  const fields = [field('note'), field('limit.usd', { kind: 'number' }), field('items', { kind: 'list' }), field('empty')];
-  const filled = { note: ' no ', 'limit.usd': '2.5', items: 'a\n\n b ', empty: '  ' };
-  expect(filledBody({ approve: false, limit: { kept: 1 } }, fields, filled)).toEqual({ approve: false, limit: { kept: 1, usd: 2.5 }, note: 'no', items: ['a', 'b'] });
-});
-
-test('a field that must be filled in is missing while it is blank', () => {
-  const fields = [field('note'), field('text', { required: true }), field('n', { required: true, kind: 'number' })];
-  expect(missing(fields, { text: ' ' })?.name).toBe('text');
-  expect(missing(fields, { text: 'x', n: 'many' })?.name).toBe('n');
-  expect(missing(fields, { text: 'x', n: '0' })).toBeNull();
 });

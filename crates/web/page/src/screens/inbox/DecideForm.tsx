@@ -1,7 +1,8 @@
 /** The text that an answer asks for, such as the reason of a denial. It is held like every decision, so it can be undone. */
 import { useId, useState, type FormEvent } from 'react';
-import { ActionFields } from '../../parts/ActionFields';
-import { missing, type Filled } from '../../parts/action-body';
+import { FieldInput } from '../../parts/FieldInput';
+import { initialValues, missing, type Messages, type Values } from '../../parts/form';
+import '../../parts/action-form.css';
 import { Button } from '../../parts/Button';
 import { Dialog } from '../../parts/Dialog';
 import { Happens } from '../../parts/Happens';
@@ -12,23 +13,23 @@ import type { Asked } from './use-inbox';
 
 interface Props {
   asked: Asked;
-  onFill: (filled: Filled) => void;
+  onFill: (values: Values) => void;
   onCancel: () => void;
 }
 
 export function DecideForm({ asked, onFill, onCancel }: Props) {
   const { action, label, rows } = asked;
-  const [filled, setFilled] = useState<Filled>({});
-  const [problems, setProblems] = useState<Record<string, string>>({});
-  const form = useId();
   const fields = action.fields ?? [];
+  const [values, setValues] = useState(() => initialValues(fields));
+  const [messages, setMessages] = useState<Messages>({});
+  const form = useId();
   const several = rows.length > 1;
   const happens = (row: WaitingRow) => (several && action.answer ? waysOf(row.actions)[action.answer] : action)?.happens ?? [];
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const empty = missing(fields, filled);
-    if (empty) setProblems({ [empty.name]: `Needed: ${empty.text}` });
-    else onFill(filled);
+    const wrong = missing(fields, values);
+    setMessages(wrong);
+    if (Object.keys(wrong).length === 0) onFill(values);
   };
   return (
     <Dialog
@@ -43,7 +44,16 @@ export function DecideForm({ asked, onFill, onCancel }: Props) {
             <Happens className="happens" sentences={happens(row)} />
           </div>
         ))}
-        <ActionFields fields={fields} filled={filled} onFill={setFilled} problems={problems} />
+        {fields.map((field, index) => (
+          <FieldInput
+            key={field.name}
+            field={field}
+            value={values[field.name]}
+            message={messages[field.name]}
+            first={index === 0}
+            onChange={(value) => setValues({ ...values, [field.name]: value })}
+          />
+        ))}
       </form>
     </Dialog>
   );

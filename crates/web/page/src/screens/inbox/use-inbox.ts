@@ -5,7 +5,7 @@ import { useShallow } from 'zustand/react/shallow';
 import { base } from '../../api/base';
 import type { Action, WaitingRow } from '../../api/view';
 import { announce } from '../../frame/announce';
-import { filledBody, type Filled } from '../../parts/action-body';
+import { bodyOf, type Values } from '../../parts/form';
 import { NARROW, useMedia } from '../../parts/media';
 import { useFacts, useStore } from '../../store/store';
 import { hides, type Draft } from './decisions';
@@ -42,7 +42,7 @@ export interface InboxState {
   act: (action: Action) => void;
   asked: Asked | null;
   closeForm: () => void;
-  fill: (filled: Filled) => void;
+  fill: (values: Values) => void;
 }
 
 export function useWaitingRows(): readonly WaitingRow[] {
@@ -89,11 +89,11 @@ export function useInbox(): InboxState {
 
   const focus = useCallback((id: string | null) => go(id === null ? '/inbox' : addressOf(id), { replace: true }), [go]);
 
-  const decided = useCallback((action: 'yes' | 'no' | Action, of: readonly WaitingRow[], filled: Filled = {}) => {
+  const decided = useCallback((action: 'yes' | 'no' | Action, of: readonly WaitingRow[], values: Values = {}) => {
     const drafts = of.flatMap((each): Draft[] => {
       const way = typeof action === 'string' ? waysOf(each.actions)[action] : (each.actions.find(({ code, label }) => code === action.code && label === action.label));
       if (!way?.request || way.refused) return [];
-      const body = filledBody(way.request.body, way.fields ?? [], filled);
+      const body = bodyOf(way.request.body, way.fields ?? [], values);
       return [{ id: each.id, label: way.label, text: each.text, mark: markOf(each), sending: { ...way.request, body, base: baseOfRow(each, project, base) } }];
     });
     // All or none: a row that has changed since it was shown is not decided, and neither are the others.
