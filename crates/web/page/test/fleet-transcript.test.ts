@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Fold, linesOf, summary, withMessages, type CallRow, type Entry, type MessageRow } from '../src/screens/fleet/fold';
 import { appended, followingAtFirst, scrolled, toggled } from '../src/screens/fleet/following';
-import { entriesCame, noLiveText, pieceCame, shownText } from '../src/screens/fleet/live-text';
+import { entriesCame, noLiveText, openedWith, pieceCame, shownText } from '../src/screens/fleet/live-text';
 import { messagesOf, unsettled, type Record } from '../src/screens/fleet/receipts';
 
 let cursor = 0;
@@ -121,6 +121,18 @@ describe('text as it is written', () => {
   test('keeps the beginning of the next message when the one before is told', () => {
     const live = pieceCame(noLiveText, 'One.\nTwo be');
     expect(shownText(entriesCame(live, [entry('text', 'One.')]))).toBe('Two be');
+  });
+
+  test('of which the beginning was missed, or a piece came twice, gives way to the transcript', () => {
+    expect(shownText(entriesCame(pieceCame(noLiveText, 'a loop.'), [entry('text', 'A sum is a loop.')]))).toBe('');
+    expect(shownText(entriesCame(pieceCame(noLiveText, 'One.One.'), [entry('text', 'One. Two.')]))).toBe('');
+  });
+
+  test('is not taken back by the older transcript that is read when a worker is opened', () => {
+    const live = pieceCame(noLiveText, 'Now I');
+    expect(shownText(openedWith(live, entry('end', 'ended with exit code 0')))).toBe('Now I');
+    expect(shownText(openedWith(live, entry('text', 'DONE')))).toBe('Now I');
+    expect(shownText(openedWith(live, entry('text', 'Now I look.')))).toBe('');
   });
 
   test('ends with its step', () => {

@@ -78,6 +78,7 @@ function Budget({ row, details, limits }: { row: WorkerRow; details: Details; li
   const task = details.task?.cost;
   const run = details.run?.cost;
   if (row.task === null && !money) return null;
+  const hatched = (task && limits.task !== null ? task.reservedUsd : 0) + (money && money.cap !== null ? money.reserved : 0) > 0;
   return (
     <section className="sect">
       <h2 className="head">{row.task === null ? 'Money' : `Budget of ${row.task}`}</h2>
@@ -87,7 +88,7 @@ function Budget({ row, details, limits }: { row: WorkerRow; details: Details; li
         <Bar label={`all of ${row.name}`} spent={row.costUsd} reserved={0} cap={null} />
         {money && <Bar label="all today" spent={money.spent} reserved={money.reserved} cap={money.cap} />}
       </div>
-      {money !== null && money.reserved > 0 && <p className="small faint">Hatched: set aside for steps under way, {dollars(money.reserved)} in all.</p>}
+      {hatched && <p className="small faint">Hatched: set aside for steps under way{money && money.reserved > 0 ? `, ${dollars(money.reserved)} in all` : ''}.</p>}
     </section>
   );
 }

@@ -40,7 +40,7 @@ export default function Fleet() {
             {count === 0 ? <NoWorkers /> : <WorkerList open={open} focused={focused} />}
           </section>
         )}
-        {row ? <OpenWorker row={row} doer={doer} /> : (!narrow || open !== null) && <NotOpen open={open} count={count} />}
+        {row ? <OpenWorker key={row.id} row={row} doer={doer} /> : (!narrow || open !== null) && <NotOpen open={open} count={count} />}
       </div>
       {doer.dialog}
     </>

@@ -68,7 +68,7 @@ function runOf({ row, run, worker }: Known): Plain {
   const failed = run?.lastError ? `; last error: ${run.lastError.message}` : '';
   return {
     ...base, glyph: run ? `run.${state}` : 'run.idle', state, evidence: `${row.run}${turns}${why}${failed}`,
-    source: worker?.lastStepAt ? 'last step ended' : worker?.taskAssignedAt ? 'begun after' : '', at: worker?.lastStepAt ?? worker?.taskAssignedAt ?? null,
+    source: worker?.lastStepAt ? 'last step ended' : worker?.taskAssignedAt ? 'no step has ended yet; its task was given' : '', at: worker?.lastStepAt ?? worker?.taskAssignedAt ?? null,
   };
 }
 
@@ -99,7 +99,7 @@ function landingOf({ row, task, queueRow, terms }: Known): Plain {
   const approved = task?.approved;
   return approved
     ? { ...base, glyph: 'queue', state: 'approved', evidence: tip, source: `by ${approved.by},`, at: approved.at }
-    : { ...base, glyph: 'run.idle', state: 'not offered', evidence: tip, source: '', at: null };
+    : { ...base, glyph: 'run.idle', state: task ? 'not offered' : 'not known yet', evidence: tip, source: '', at: null };
 }
 
 function holder(lease: Schemas['Holder']): string {
