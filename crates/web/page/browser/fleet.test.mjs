@@ -334,6 +334,18 @@ test('100,000 lines scroll: few are mounted, frames are short, and older ones ar
   await log().getByText('line 100000').waitFor();
 });
 
+test('a transcript goes on from where it was after a break, and nothing stands there twice', async () => {
+  await open('/fleet/A', (server) => lines(server, 5));
+  await log().getByText('line 5').waitFor();
+  for (const stream of fake.streams) stream.destroy();
+  await tab.locator('.live[data-is="reconnecting"]').waitFor();
+  lines(fake, 2);
+  const asked = fake.asked.length;
+  await log().getByText('line 7').waitFor();
+  assert.deepEqual(fake.asked.slice(asked, asked + 1), ['limit=1000&after=5&wait=true']);
+  assert.deepEqual(await log().locator('.say').allTextContents(), [1, 2, 3, 4, 5, 6, 7].map((number) => `line ${number}`));
+});
+
 test('two truths that contradict each other are marked, with a sentence', async () => {
   await open('/fleet/A', (server) => { server.lease = 'B'; });
   await tab.getByText("A has ta-1, but its lease is B's.").waitFor();

@@ -30,11 +30,13 @@ interface Props {
   onRefused?: (problem: Problem) => void;
   /** What is sent, where it is not the action's body with the values. Undefined: there is nothing to send. */
   body?: (values: Values) => Record<string, unknown> | undefined;
+  /** Stands above the fields: what it is about. */
+  about?: ReactNode;
   /** Stands between the fields and the buttons. */
   children?: ReactNode;
 }
 
-export function ActionForm({ action, onDone, onCancel, values: given, lenient = false, onRefused, body, children }: Props) {
+export function ActionForm({ action, onDone, onCancel, values: given, lenient = false, onRefused, body, about, children }: Props) {
   const fields = action.fields ?? [];
   const [values, setValues] = useState<Values>(() => initialValues(fields, given));
   const [messages, setMessages] = useState<Messages>({});
@@ -79,6 +81,7 @@ export function ActionForm({ action, onDone, onCancel, values: given, lenient = 
 
   return (
     <form ref={form} className="action-form" noValidate onSubmit={(event) => void submit(event)}>
+      {about && <p>{about}</p>}
       {action.happens.length > 0 && (
         <ul className="happens">{action.happens.map((text, index) => <li key={index}><Plain text={text} /></li>)}</ul>
       )}

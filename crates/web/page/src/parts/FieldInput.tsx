@@ -22,7 +22,9 @@ interface Control {
 
 export function FieldInput({ field, value, message, first, onChange }: Props) {
   const id = useId();
-  const about = [field.text && `${id}-about`, message && `${id}-message`].filter(Boolean).join(' ');
+  // The server often says of an empty field what its text says: it is said once.
+  const repeats = message !== undefined && bare(message) === bare(field.text);
+  const about = [field.text && !repeats && `${id}-about`, message && `${id}-message`].filter(Boolean).join(' ');
   const control: Control = {
     id,
     ...(message ? { 'aria-invalid': true as const } : {}),
@@ -32,14 +34,18 @@ export function FieldInput({ field, value, message, first, onChange }: Props) {
   const many = ['choices', 'list', 'checklist'].includes(field.kind);
   const body = (
     <>
-      {field.text && <span id={`${id}-about`} className="about">{field.text}</span>}
+      {field.text && !repeats && <span id={`${id}-about`} className="about">{field.text}</span>}
       <Input field={field} value={value} control={control} onChange={onChange} />
       {message && <span id={`${id}-message`} className="message">{message}</span>}
     </>
   );
   const label = <>{field.label}{!field.required && <span className="faint"> optional</span>}</>;
   if (many) return <fieldset className="form-field" aria-describedby={about || undefined}><legend>{label}</legend>{body}</fieldset>;
-  return <div className="form-field"><label htmlFor={id}>{label}</label>{body}</div>;
+  return <div className={field.short ? 'form-field short' : 'form-field'}><label htmlFor={id}>{label}</label>{body}</div>;
+}
+
+function bare(text: string): string {
+  return text.trim().replace(/\.$/, '');
 }
 
 function Input({ field, value, control, onChange }: { field: FormField; value: Value | undefined; control: Control; onChange: (value: Value) => void }) {
@@ -52,7 +58,7 @@ function Input({ field, value, control, onChange }: { field: FormField; value: V
     case 'choice':
       return (
         <select {...control} className="input" value={text} onChange={(event) => onChange(event.target.value)}>
-          {(text === '' || !field.required) && <option value="">{field.required ? 'Choose…' : 'None'}</option>}
+          {(text === '' || !field.required) && <option value="">{field.required ? 'Choose…' : 'Not set'}</option>}
           {(field.choices ?? []).map((choice) => <option key={choice} value={choice}>{choiceLabel(choice)}</option>)}
         </select>
       );

@@ -1,5 +1,5 @@
 /** Chooses tasks by typing words of their titles or ids. */
-import { useId, useState, type KeyboardEvent } from 'react';
+import { useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
 import { foundTasks } from '../frame/search';
 import { announce } from '../frame/announce';
 import { useRow, useStore, useTerms } from '../store/store';
@@ -27,6 +27,12 @@ export function TaskPicker({ id, chosen, onChange, without = [], ...control }: P
   const glyphs = new Map(useTerms()?.statuses.map((status) => [status.id as string, status]));
   const found = foundTasks(useStore.getState().rows.all('tasks').values(), query, SHOWN + chosen.length + without.length)
     .filter((task) => !chosen.includes(task.id) && !without.includes(task.id)).slice(0, SHOWN);
+  // In a dialog the list may begin below its edge.
+  const box = useRef<HTMLDivElement>(null);
+  const shown = found.length > 0;
+  useEffect(() => {
+    if (shown) box.current?.scrollIntoView({ block: 'nearest' });
+  }, [shown]);
   const choose = (task: string | undefined) => {
     if (!task) return;
     onChange([...chosen, task]);
@@ -46,7 +52,7 @@ export function TaskPicker({ id, chosen, onChange, without = [], ...control }: P
     event.preventDefault();
   };
   return (
-    <div className="picker">
+    <div ref={box} className="picker">
       {chosen.length > 0 && (
         <ul className="chosen">{chosen.map((task) => <Chosen key={task} task={task} onRemove={() => onChange(chosen.filter((each) => each !== task))} />)}</ul>
       )}

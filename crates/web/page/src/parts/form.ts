@@ -3,7 +3,11 @@ import type { Problem } from '../api/client';
 import type { Field } from '../api/view';
 
 /** A field of the API, or a choice among the tasks of the store. */
-export type FormField = Omit<Field, 'kind'> & { kind: Field['kind'] | 'tasks' };
+export type FormField = Omit<Field, 'kind'> & {
+  kind: Field['kind'] | 'tasks';
+  /** It stands in one line with others. */
+  short?: boolean;
+};
 
 export interface Check {
   item: string;

@@ -44,7 +44,7 @@ function Call({ row, opened, onOpen }: { row: CallRow; opened: Opened; onOpen: P
   const foldable = lines.length > 0 || long;
   const isOpen = foldable && opened !== 'closed';
   return (
-    <div className="e">
+    <div className="e is-call">
       <Time at={row.at} />
       <div className="fold">
         <button
