@@ -30,9 +30,17 @@ describe('a transcript is folded', () => {
     ]);
   });
 
-  test('a call without a result runs, and a result of the step before does not answer it', () => {
+  test('a call without a result is lost with its step, and a late result does not answer it', () => {
     const rows = fold(entry('call', 'Bash(sleep)'), entry('step', 'ta-1 test_failure, worker A'), entry('result', 'Bash: late'));
-    expect(rows.map((row) => (row.kind === 'call' ? row.result?.text ?? 'runs' : row.text))).toEqual(['runs', 'ta-1 · test_failure', 'late']);
+    expect(rows.map((row) => (row.kind === 'call' ? row.result?.text ?? row.waits : row.text))).toEqual(['lost', 'ta-1 · test_failure', 'late']);
+  });
+
+  test('a call that a person is asked about says so on its own row, until it has a result', () => {
+    const folded = new Fold('A');
+    folded.push([entry('call', 'Bash(git push)'), entry('question', 'Bash(git push)')]);
+    expect(folded.rows).toMatchObject([{ kind: 'call', waits: 'asks', result: null }]);
+    folded.push([entry('result', 'Bash: pushed'), entry('question', 'Bash(another)')]);
+    expect(folded.rows).toMatchObject([{ result: { text: 'pushed' } }, { kind: 'question', text: 'Bash(another)' }]);
   });
 
   test('appending in pieces gives what appending at once gives', () => {

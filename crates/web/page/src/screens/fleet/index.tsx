@@ -137,5 +137,5 @@ function useListKeys(open: string | null): { focused: string | null; next: () =>
   }, [terms, focused, go, narrow]);
   useActions(actions);
   useEffect(() => point(null), [open]);
-  return { focused: pointed, next: () => actions.find((action) => action.id === 'next.waiting')?.run() };
+  return { focused: pointed === open ? null : pointed, next: () => actions.find((action) => action.id === 'next.waiting')?.run() };
 }
