@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Fold, linesOf, summary, withMessages, type CallRow, type Entry, type MessageRow } from '../src/screens/fleet/fold';
 import { appended, followingAtFirst, scrolled, toggled } from '../src/screens/fleet/following';
-import { entriesCame, noLiveText, pieceCame, shownText } from '../src/screens/fleet/live-text';
+import { entriesCame, noLiveText, openedWith, pieceCame, shownText } from '../src/screens/fleet/live-text';
 import { messagesOf, unsettled, type Record } from '../src/screens/fleet/receipts';
 
 let cursor = 0;
@@ -30,9 +30,17 @@ describe('a transcript is folded', () => {
     ]);
   });
 
-  test('a call without a result runs, and a result of the step before does not answer it', () => {
+  test('a call without a result is lost with its step, and a late result does not answer it', () => {
     const rows = fold(entry('call', 'Bash(sleep)'), entry('step', 'ta-1 test_failure, worker A'), entry('result', 'Bash: late'));
-    expect(rows.map((row) => (row.kind === 'call' ? row.result?.text ?? 'runs' : row.text))).toEqual(['runs', 'ta-1 · test_failure', 'late']);
+    expect(rows.map((row) => (row.kind === 'call' ? row.result?.text ?? row.waits : row.text))).toEqual(['lost', 'ta-1 · test_failure', 'late']);
+  });
+
+  test('a call that a person is asked about says so on its own row, until it has a result', () => {
+    const folded = new Fold('A');
+    folded.push([entry('call', 'Bash(git push)'), entry('question', 'Bash(git push)')]);
+    expect(folded.rows).toMatchObject([{ kind: 'call', waits: 'asks', result: null }]);
+    folded.push([entry('result', 'Bash: pushed'), entry('question', 'Bash(another)')]);
+    expect(folded.rows).toMatchObject([{ result: { text: 'pushed' } }, { kind: 'question', text: 'Bash(another)' }]);
   });
 
   test('appending in pieces gives what appending at once gives', () => {
@@ -121,6 +129,18 @@ describe('text as it is written', () => {
   test('keeps the beginning of the next message when the one before is told', () => {
     const live = pieceCame(noLiveText, 'One.\nTwo be');
     expect(shownText(entriesCame(live, [entry('text', 'One.')]))).toBe('Two be');
+  });
+
+  test('of which the beginning was missed, or a piece came twice, gives way to the transcript', () => {
+    expect(shownText(entriesCame(pieceCame(noLiveText, 'a loop.'), [entry('text', 'A sum is a loop.')]))).toBe('');
+    expect(shownText(entriesCame(pieceCame(noLiveText, 'One.One.'), [entry('text', 'One. Two.')]))).toBe('');
+  });
+
+  test('is not taken back by the older transcript that is read when a worker is opened', () => {
+    const live = pieceCame(noLiveText, 'Now I');
+    expect(shownText(openedWith(live, entry('end', 'ended with exit code 0')))).toBe('Now I');
+    expect(shownText(openedWith(live, entry('text', 'DONE')))).toBe('Now I');
+    expect(shownText(openedWith(live, entry('text', 'Now I look.')))).toBe('');
   });
 
   test('ends with its step', () => {

@@ -14,7 +14,7 @@ const terms = {
   statuses: [{ id: 'IN_PROGRESS', label: 'In progress', final: false }, { id: 'DONE', label: 'Done', final: true }],
   workerStates: [{ id: 'working', label: 'Working', glyph: '' }], queueSteps: [{ id: 'testing', label: 'Testing', glyph: 'clock' }],
 } as unknown as Terms;
-const known: Known = { row, fleetRuns: true, worker: null, run, task, taskRow, queueRow: null, terms, comparable: true };
+const known: Known = { row, fleetRuns: true, fleetWanted: true, worker: null, run, task, taskRow, queueRow: null, terms, comparable: true };
 const of = (changes: Partial<Known>) => truthsOf({ ...known, ...changes });
 const wrong = (changes: Partial<Known>) => of(changes).truths.filter((truth) => truth.wrong).map((truth) => truth.what);
 
@@ -54,8 +54,9 @@ describe('four truths', () => {
     expect(of({ task: landed }).truths[3]).toMatchObject({ state: 'on main', evidence: 'merge 8b8dd33 of 31ed415' });
   });
 
-  test('work without a fleet is marked: nobody watches it', () => {
+  test('work of a fleet whose process is gone is marked; one that was stopped goes on from there', () => {
     expect(wrong({ fleetRuns: false })).toEqual(['process']);
+    expect(of({ fleetRuns: false, fleetWanted: false })).toMatchObject({ contradictions: [], truths: [{ state: 'none', evidence: 'no fleet runs; last: Edit' }, {}, {}, {}] });
   });
 
   test('answers that may be newer than the rows are not compared with them', () => {

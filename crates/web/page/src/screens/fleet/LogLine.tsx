@@ -18,7 +18,7 @@ interface Props {
 
 export const LogLine = memo(function LogLine({ row, opened, onOpen }: Props) {
   if (row.kind === 'step') return <div className="step"><Plain text={row.text} /></div>;
-  if (row.kind === 'call') return <Call row={row} opened={opened ?? (row.result?.failed ? 'some' : 'closed')} onOpen={onOpen} />;
+  if (row.kind === 'call') return <Call row={row} opened={opened ?? (row.result?.failed || asks(row) ? 'some' : 'closed')} onOpen={onOpen} />;
   if (row.kind === 'message') return <Message row={row} />;
   return (
     <div className={`e note-${row.kind}`}>
@@ -37,6 +37,13 @@ function Time({ at }: { at: number | null }) {
   return <span className="t">{at === null ? '' : clockTime(at)}</span>;
 }
 
+const WAITS = { runs: 'running', asks: 'asks you', lost: 'no result' } as const;
+
+/** A person is asked about it: its call is shown whole. */
+function asks(row: CallRow): boolean {
+  return row.result === null && row.waits === 'asks';
+}
+
 function Call({ row, opened, onOpen }: { row: CallRow; opened: Opened; onOpen: Props['onOpen'] }) {
   const { result } = row;
   const lines = result ? linesOf(result.text) : [];
@@ -44,12 +51,12 @@ function Call({ row, opened, onOpen }: { row: CallRow; opened: Opened; onOpen: P
   const foldable = lines.length > 0 || long;
   const isOpen = foldable && opened !== 'closed';
   return (
-    <div className="e">
+    <div className="e is-call">
       <Time at={row.at} />
       <div className="fold">
         <button
           type="button"
-          className={result?.failed ? 'call err' : 'call'}
+          className={result?.failed ? 'call err' : asks(row) ? 'call asks' : 'call'}
           aria-expanded={foldable ? isOpen : undefined}
           aria-disabled={foldable ? undefined : true}
           onClick={() => foldable && onOpen(row.key, isOpen ? 'closed' : 'some')}
@@ -57,7 +64,7 @@ function Call({ row, opened, onOpen }: { row: CallRow; opened: Opened; onOpen: P
           <Glyph name={isOpen ? 'down' : 'right'} size={12} tone={foldable ? undefined : 'off'} />
           <b><Plain text={row.tool} /></b>
           <span className="cut" title={isOpen ? undefined : plain(row.argument)}><Plain text={row.argument} /></span>
-          <span className="res">{result ? <Plain text={summary(result)} /> : 'running'}</span>
+          <span className="res">{result ? <Plain text={summary(result)} /> : WAITS[row.waits]}</span>
         </button>
         {isOpen && <Output row={row} lines={lines} long={long} all={opened === 'all'} onAll={() => onOpen(row.key, 'all')} />}
       </div>

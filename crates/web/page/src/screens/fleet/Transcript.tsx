@@ -3,6 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useActions } from '../../keys/actions';
 import { Button } from '../../parts/Button';
+import { useActionsOn } from '../../store/store';
 import { withMessages, type MessageRow, type Row } from './fold';
 import { appended, followingAtFirst, scrolled, toggled, type Following } from './following';
 import { LiveLine, LogLine } from './LogLine';
@@ -15,13 +16,17 @@ interface Props {
   working: boolean;
 }
 
-const HEIGHTS: Readonly<Record<Row['kind'], number>> = {
-  text: 50, call: 28, step: 32, message: 50, question: 28, retry: 28, notice: 28, stop: 28, end: 28, other: 28,
-};
+/** Near to what it will be: what is measured later moves the rows below less. */
+function estimate(row: Row | undefined): number {
+  if (row === undefined || row.kind === 'call') return 28;
+  if (row.kind === 'step') return 38;
+  return 6 + 22 * Math.max(1, Math.ceil(row.text.length / 84)) + (row.kind === 'message' ? 16 : 0);
+}
 
 export function Transcript({ log, messages, working }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const { following, setFollowing, onScroll } = useFollowing(scroller);
+  const isLive = useActionsOn();
   const [open, setOpen] = useState<ReadonlyMap<string, Opened>>(() => new Map());
   const rows = useMemo(() => withMessages(log.rows, messages), [log, log.version, messages]);
   const live = log.liveText;
@@ -30,7 +35,7 @@ export function Transcript({ log, messages, working }: Props) {
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => scroller.current,
-    estimateSize: (index) => HEIGHTS[rows[index]?.kind ?? 'text'],
+    estimateSize: (index) => estimate(rows[index]),
     // What is being written has the same key until it is whole.
     getItemKey: useCallback((index: number) => rows[index]?.key ?? 'live', [rows]),
     overscan: 12,
@@ -74,7 +79,7 @@ export function Transcript({ log, messages, working }: Props) {
           <Button size="dense" glyph="down" action="follow" onClick={toEnd}>{following.unseen > 0 ? `${following.unseen} new ${following.unseen === 1 ? 'line' : 'lines'} below` : 'To the end'}</Button>
         </div>
       )}
-      {count === 0 && <p className="nothing dim">{nothing(log, working)}</p>}
+      {count === 0 && <p className="nothing dim">{nothing(log, working, isLive)}</p>}
       {log.problem && log.reading === 'off' && (
         <p className="nothing bad" role="alert">The transcript cannot be read: {log.problem.detail} <Button size="tiny" onClick={() => log.nudge()}>Try again</Button></p>
       )}
@@ -84,9 +89,9 @@ export function Transcript({ log, messages, working }: Props) {
 
 export type Opened = 'closed' | 'some' | 'all';
 
-function nothing(log: TranscriptLog, working: boolean): ReactNode {
+function nothing(log: TranscriptLog, working: boolean, live: boolean): ReactNode {
   if (log.problem) return null;
-  if (log.reading === 'first') return 'Reading the transcript…';
+  if (log.reading === 'first') return live ? 'Reading the transcript…' : 'The transcript is read when the page is live.';
   return working ? `${log.worker} has said nothing yet.` : `${log.worker} has said nothing. It speaks when it has a task.`;
 }
 

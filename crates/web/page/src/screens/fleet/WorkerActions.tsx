@@ -24,6 +24,12 @@ export function labelOf(action: Action): string {
   return asksFirst(action) ? `${action.label}…` : action.label;
 }
 
+/** `Kill A`, `A: Give to another agent`. */
+export function titleOf(action: Action, of: string): string {
+  if (of === '') return action.label;
+  return action.endsWork ? `${action.label} ${of}` : `${of}: ${action.label}`;
+}
+
 export function useDoer(): Doer {
   const [, go] = useLocation();
   const [asked, setAsked] = useState<{ action: Action; title: string } | null>(null);
@@ -74,7 +80,7 @@ export function ActionButton({ action, of, doer, size = 'tiny', look = action.en
   return (
     <Button
       acts size={size} look={look} off={action.refused} title={plain(action.happens.join(' '))}
-      {...(glyph ? { glyph } : {})} onClick={() => doer.run(action, `${action.label} ${of}`.trim())}
+      {...(glyph ? { glyph } : {})} onClick={() => doer.run(action, titleOf(action, of))}
     >
       {labelOf(action)}
     </Button>

@@ -15,7 +15,7 @@ import { Transcript } from './Transcript';
 import type { Details } from './use-details';
 import { useMessages } from './use-messages';
 import { useTranscript } from './use-transcript';
-import { ActionButton, labelOf, type Doer } from './WorkerActions';
+import { ActionButton, labelOf, titleOf, type Doer } from './WorkerActions';
 import { Doing, inboxOf, StateGlyph, untilOf } from './WorkerList';
 
 /** It goes with the next step: until then it stands above the field. */
@@ -78,7 +78,7 @@ function MoreMenu({ row, others, doer }: { row: WorkerRow; others: readonly Acti
     <Menu
       label={`What can be done with ${row.name}`}
       items={others.map((action) => ({
-        id: action.code, label: labelOf(action), off: action.refused ?? (live ? null : 'The page is not live.'), run: () => doer.run(action, `${action.label} ${row.name}`),
+        id: action.code, label: labelOf(action), off: action.refused ?? (live ? null : 'The page is not live.'), run: () => doer.run(action, titleOf(action, row.name)),
       }))}
     >
       <Glyph name="more" size={14} /><span className="hide">More</span>
@@ -117,7 +117,7 @@ function useWorkerKeys(row: WorkerRow, doer: Doer): void {
     const turned = row.actions.find((action) => action.code === 'pause_run' || action.code === 'resume_run');
     const offered = row.actions.filter((action) => action !== turned).map((action) => ({
       id: `worker.${action.code}`, label: `${labelOf(action)}`, group: `On ${row.name}`, hint: action.happens[0], acts: true, off: action.refused ?? null,
-      run: () => run(action, `${action.label} ${row.name}`),
+      run: () => run(action, titleOf(action, row.name)),
     }));
     if (!turned) return offered;
     return [{ id: 'pause', label: turned.label, group: `On ${row.name}`, glyph: 'run.paused', acts: true, off: turned.refused ?? null, run: () => run(turned) }, ...offered];

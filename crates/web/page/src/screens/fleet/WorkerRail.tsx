@@ -24,7 +24,7 @@ export function WorkerRail({ row, details, comparable, limits }: Props) {
   const terms = useTerms();
   const taskRow = useRow('tasks', row.task ?? '') ?? null;
   const queueRow = useRow('queue', row.task ?? '') ?? null;
-  const { truths, contradictions } = truthsOf({ row, fleetRuns: facts?.running ?? false, worker: details.worker, run: details.run, task: details.task, taskRow, queueRow, terms, comparable });
+  const { truths, contradictions } = truthsOf({ row, fleetRuns: facts?.running ?? false, fleetWanted: facts?.wanted ?? false, worker: details.worker, run: details.run, task: details.task, taskRow, queueRow, terms, comparable });
   return (
     <>
       <section className="sect truths">
@@ -66,8 +66,8 @@ function Why({ row, details }: { row: WorkerRow; details: Details }) {
     <section className="sect" id="fleet-why" tabIndex={-1}>
       <h2 className="head">What {row.name} waits for</h2>
       {until && <p className="small warn limit"><Glyph name="clock" size={14} /><span><Plain text={row.text} />, again in <b><Countdown until={until} /></b></span></p>}
-      {waits && <p className="small you"><Plain text={row.text} /> <Link className="ref" href={inboxOf(row)}>Answer in the inbox</Link></p>}
       <ul className="guards small">{open.map((guard) => <li key={guard.guard}><Glyph name="run.idle" size={12} tone="faint" /><Plain text={guard.detail} /></li>)}</ul>
+      {waits && <p className="small you"><Link className="ref" href={inboxOf(row)}>Answer in the inbox</Link></p>}
       {row.lastError && <pre className="code small last-error"><Plain text={row.lastError} /></pre>}
     </section>
   );
@@ -78,6 +78,7 @@ function Budget({ row, details, limits }: { row: WorkerRow; details: Details; li
   const task = details.task?.cost;
   const run = details.run?.cost;
   if (row.task === null && !money) return null;
+  const hatched = (task && limits.task !== null ? task.reservedUsd : 0) + (money && money.cap !== null ? money.reserved : 0) > 0;
   return (
     <section className="sect">
       <h2 className="head">{row.task === null ? 'Money' : `Budget of ${row.task}`}</h2>
@@ -87,7 +88,7 @@ function Budget({ row, details, limits }: { row: WorkerRow; details: Details; li
         <Bar label={`all of ${row.name}`} spent={row.costUsd} reserved={0} cap={null} />
         {money && <Bar label="all today" spent={money.spent} reserved={money.reserved} cap={money.cap} />}
       </div>
-      {money !== null && money.reserved > 0 && <p className="small faint">Hatched: set aside for steps under way, {dollars(money.reserved)} in all.</p>}
+      {hatched && <p className="small faint">Hatched: set aside for steps under way{money && money.reserved > 0 ? `, ${dollars(money.reserved)} in all` : ''}.</p>}
     </section>
   );
 }

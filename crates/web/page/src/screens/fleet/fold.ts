@@ -17,7 +17,8 @@ export interface CallRow extends Base {
   kind: 'call';
   tool: string;
   argument: string;
-  /** Null while it runs, or if the transcript does not say. */
+  /** While there is no result: it runs, a person is asked about it, or its step ended before it had one. */
+  waits: 'runs' | 'asks' | 'lost';
   result: { text: string; failed: boolean; took: number | null } | null;
 }
 
@@ -65,15 +66,39 @@ export class Fold {
       const waiting = this.open.get(tool);
       if (waiting) waiting.push(this.rows.length);
       else this.open.set(tool, [this.rows.length]);
-      this.rows.push({ kind: 'call', key, at, tool, argument, result: null });
+      this.rows.push({ kind: 'call', key, at, tool, argument, waits: 'runs', result: null });
       return;
     }
     if (entry.kind === 'result' || entry.kind === 'failure') return this.result(entry, key, at);
+    // What is asked about stands there already, as a call.
+    if (entry.kind === 'question' && this.asks(entry.text)) return;
     // A new step answers no call of the step before.
-    if (entry.kind === 'step' || entry.kind === 'end') this.open.clear();
+    if (entry.kind === 'step' || entry.kind === 'end') this.lose();
     const kind = (NOTES.has(entry.kind) ? entry.kind : 'other') as TextRow['kind'];
     const text = kind === 'step' ? stepWords(entry.text, this.worker) : kind === 'other' ? `${entry.kind}: ${entry.text}` : entry.text;
     this.rows.push({ kind, key, at, text });
+  }
+
+  private asks(text: string): boolean {
+    const { tool, argument } = callOf(text);
+    const index = this.open.get(tool)?.find((each) => this.callAt(each)?.argument === argument);
+    return index !== undefined && this.mark(index, 'asks');
+  }
+
+  private lose(): void {
+    for (const index of [...this.open.values()].flat()) this.mark(index, 'lost');
+    this.open.clear();
+  }
+
+  private callAt(index: number): CallRow | undefined {
+    const row = this.rows[index];
+    return row?.kind === 'call' ? row : undefined;
+  }
+
+  private mark(index: number, waits: CallRow['waits']): boolean {
+    const call = this.callAt(index);
+    if (call) this.rows[index] = { ...call, waits };
+    return call !== undefined;
   }
 
   /** Calls of one tool are answered in their order. */
@@ -81,9 +106,9 @@ export class Fold {
     const { tool, output } = resultOf(entry.text);
     const failed = entry.kind === 'failure';
     const index = this.open.get(tool)?.shift();
-    const call = index === undefined ? undefined : this.rows[index];
-    if (index === undefined || call?.kind !== 'call') {
-      this.rows.push({ kind: 'call', key, at, tool, argument: '', result: { text: output, failed, took: null } });
+    const call = index === undefined ? undefined : this.callAt(index);
+    if (index === undefined || call === undefined) {
+      this.rows.push({ kind: 'call', key, at, tool, argument: '', waits: 'runs', result: { text: output, failed, took: null } });
       return;
     }
     const took = at !== null && call.at !== null && at > call.at ? at - call.at : null;

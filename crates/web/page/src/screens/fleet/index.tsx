@@ -40,7 +40,7 @@ export default function Fleet() {
             {count === 0 ? <NoWorkers /> : <WorkerList open={open} focused={focused} />}
           </section>
         )}
-        {row ? <OpenWorker row={row} doer={doer} /> : (!narrow || open !== null) && <NotOpen open={open} count={count} />}
+        {row ? <OpenWorker key={row.id} row={row} doer={doer} /> : (!narrow || open !== null) && <NotOpen open={open} count={count} />}
       </div>
       {doer.dialog}
     </>
@@ -137,5 +137,5 @@ function useListKeys(open: string | null): { focused: string | null; next: () =>
   }, [terms, focused, go, narrow]);
   useActions(actions);
   useEffect(() => point(null), [open]);
-  return { focused: pointed, next: () => actions.find((action) => action.id === 'next.waiting')?.run() };
+  return { focused: pointed === open ? null : pointed, next: () => actions.find((action) => action.id === 'next.waiting')?.run() };
 }

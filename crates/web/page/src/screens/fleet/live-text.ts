@@ -32,9 +32,17 @@ export function entriesCame(live: LiveText, entries: readonly Entry[]): LiveText
     if (begun.startsWith(whole)) {
       text = begun.slice(whole.length).trimStart();
       told = '';
-    } else told = whole.startsWith(begun) ? whole : '';
+    } else if (whole.startsWith(begun)) told = whole;
+    // Its beginning was missed, or a piece came twice: the transcript is right.
+    else text = told = '';
   }
   return text === live.text && told === live.told ? live : { text, told };
+}
+
+/** The end of the transcript as it is when it is opened: it may be older than what is being written, so only a match counts. */
+export function openedWith(live: LiveText, last: Entry | undefined): LiveText {
+  const [begun, whole] = [live.text.trim(), last?.kind === 'text' ? last.text.trim() : ''];
+  return last && whole !== '' && (begun.startsWith(whole) || whole.startsWith(begun)) ? entriesCame(live, [last]) : live;
 }
 
 /** What is shown of it. */

@@ -14,15 +14,21 @@ interface Control {
   streamClosed?: boolean;
 }
 
+/** Where a reader is: it goes on from there after a break. */
+export interface StreamPlace {
+  run: string;
+  offset: string;
+}
+
 /** Calls `onPiece` until the run ends or the signal. A connection that the server ends goes on where it was. */
-export async function readPieces(run: string, signal: AbortSignal, onPiece: (text: string) => void): Promise<void> {
+export async function readPieces(place: StreamPlace, signal: AbortSignal, onPiece: (text: string) => void): Promise<void> {
+  const { run } = place;
   if (__FIXTURE__ && example) return run === 'ta-1.1' ? onPiece('All of them pass but one. I look at what it') : undefined;
-  let offset = 'now';
   let closed = false;
   while (!closed && !signal.aborted) {
     let told = false;
     try {
-      const answer = await fetch(`${base}/v1/stream/runs/${encodeURIComponent(run)}?offset=${encodeURIComponent(offset)}&live=sse`, {
+      const answer = await fetch(`${base}/v1/stream/runs/${encodeURIComponent(run)}?offset=${encodeURIComponent(place.offset)}&live=sse`, {
         headers: { accept: 'text/event-stream', ...keyHeader() }, cache: 'no-store', signal,
       });
       const kind = answer.headers.get('content-type') ?? '';
@@ -37,7 +43,7 @@ export async function readPieces(run: string, signal: AbortSignal, onPiece: (tex
           closed ||= control.streamClosed === true;
           if (control.streamNextOffset) {
             told = true;
-            offset = control.streamNextOffset;
+            place.offset = control.streamNextOffset;
           }
         }
       }, () => undefined);

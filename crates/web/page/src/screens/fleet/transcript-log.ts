@@ -4,8 +4,9 @@
  */
 import type { Problem } from '../../api/client';
 import { Fold, type Entry, type LogRow } from './fold';
-import { entriesCame, noLiveText, pieceCame, shownText, type LiveText } from './live-text';
+import { entriesCame, noLiveText, openedWith, pieceCame, shownText, type LiveText } from './live-text';
 import { ask } from './requests';
+import type { StreamPlace } from './run-stream';
 
 /** Entries in a request: the most that the server gives. */
 const PAGE = 1000;
@@ -18,6 +19,7 @@ export class TranscriptLog {
   private next: string | null = null;
   private live: LiveText = noLiveText;
   private readonly listeners = new Set<() => void>();
+  private place: StreamPlace | null = null;
   private wake: (() => void) | null = null;
   private woken = false;
 
@@ -96,7 +98,7 @@ export class TranscriptLog {
     const fresh = items.filter((item) => item.cursor > last);
     for (const item of fresh) this.entries.push(item);
     this.fold.push(fresh);
-    this.live = entriesCame(this.live, fresh);
+    this.live = last === 0 ? openedWith(this.live, fresh[fresh.length - 1]) : entriesCame(this.live, fresh);
     this.reading = reading;
     this.changed();
   }
@@ -135,10 +137,14 @@ export class TranscriptLog {
     this.changed();
   }
 
-  dropLiveText(): void {
-    if (this.live === noLiveText) return;
-    this.live = noLiveText;
-    this.changed();
+  /** Where the stream of the run is read on; a new run begins now, and what the old one left unsaid is gone. */
+  placeIn(run: string): StreamPlace {
+    if (this.place?.run !== run) {
+      this.place = { run, offset: 'now' };
+      this.live = noLiveText;
+      this.changed();
+    }
+    return this.place;
   }
 
   private set(reading: Reading): void {

@@ -11,6 +11,8 @@ export interface Known {
   row: WorkerRow;
   /** The fleet's process lives. */
   fleetRuns: boolean;
+  /** It was started and not stopped. */
+  fleetWanted: boolean;
   /** What was asked for beside the rows; null: not known yet, or there is none. */
   worker: Schemas['Worker'] | null;
   run: Schemas['Run'] | null;
@@ -52,7 +54,11 @@ type Plain = Omit<Truth, 'wrong'>;
 
 function processOf({ row, worker, fleetRuns, terms }: Known): Plain {
   const label = terms?.workerStates.find((term) => term.id === row.state)?.label ?? row.state;
-  const evidence = [worker?.lastAction ?? row.text, !fleetRuns && 'no fleet runs'].filter(Boolean).join('; ');
+  const last = worker?.lastAction ?? row.text;
+  if (!fleetRuns) {
+    return { what: 'process', label: 'Process', glyph: 'worker.idle', state: 'none', evidence: ['no fleet runs', last && `last: ${last}`].filter(Boolean).join('; '), source: 'since', at: row.since };
+  }
+  const evidence = last;
   return {
     what: 'process', label: 'Process', glyph: `worker.${row.state}`, state: label.toLowerCase(), evidence: evidence || 'has nothing to do',
     source: worker?.session ? `session ${worker.session.slice(0, 8)}, since` : 'since', at: row.since,
@@ -68,7 +74,7 @@ function runOf({ row, run, worker }: Known): Plain {
   const failed = run?.lastError ? `; last error: ${run.lastError.message}` : '';
   return {
     ...base, glyph: run ? `run.${state}` : 'run.idle', state, evidence: `${row.run}${turns}${why}${failed}`,
-    source: worker?.lastStepAt ? 'last step ended' : worker?.taskAssignedAt ? 'begun after' : '', at: worker?.lastStepAt ?? worker?.taskAssignedAt ?? null,
+    source: worker?.lastStepAt ? 'last step ended' : worker?.taskAssignedAt ? 'no step has ended yet; its task was given' : '', at: worker?.lastStepAt ?? worker?.taskAssignedAt ?? null,
   };
 }
 
@@ -99,7 +105,7 @@ function landingOf({ row, task, queueRow, terms }: Known): Plain {
   const approved = task?.approved;
   return approved
     ? { ...base, glyph: 'queue', state: 'approved', evidence: tip, source: `by ${approved.by},`, at: approved.at }
-    : { ...base, glyph: 'run.idle', state: 'not offered', evidence: tip, source: '', at: null };
+    : { ...base, glyph: 'run.idle', state: task ? 'not offered' : 'not known yet', evidence: tip, source: '', at: null };
 }
 
 function holder(lease: Schemas['Holder']): string {
@@ -112,14 +118,14 @@ interface Contradiction {
 }
 
 /** What an API says is compared with what it says elsewhere; no rule of the machines is repeated here. */
-function contradictionsOf({ row, fleetRuns, run, task, taskRow, queueRow, terms, comparable }: Known): Contradiction[] {
+function contradictionsOf({ row, fleetRuns, fleetWanted, run, task, taskRow, queueRow, terms, comparable }: Known): Contradiction[] {
   const found: Contradiction[] = [];
   const say = (between: What[], text: string) => found.push({ between, text });
   const atWork = row.activity.state === 'step' || row.activity.state === 'tests';
   const final = (id: string | undefined) => terms?.statuses.find((status) => status.id === id)?.final === true;
   const label = (id: string | undefined) => terms?.statuses.find((status) => status.id === id)?.label ?? id ?? '';
-  // Both are rows of the same moment.
-  if (atWork && !fleetRuns) say(['process'], `${row.name} is said to be at work, but no fleet runs: its process is gone, or nobody watches it.`);
+  // These are rows of the same moment. A fleet that was stopped goes on from there: that is no contradiction.
+  if (atWork && fleetWanted && !fleetRuns) say(['process'], `${row.name} is said to be at work, but the fleet's process is gone.`);
   if (row.task !== null && atWork && final(taskRow?.status)) say(['process', 'task'], `${row.name} is at work on ${row.task}, but ${row.task} is ${label(taskRow?.status)}.`);
   if (queueRow && final(taskRow?.status)) say(['task', 'landing'], `${queueRow.task} is in the queue, but it is ${label(taskRow?.status)}.`);
   if (!comparable) return found;

@@ -1,5 +1,5 @@
 /** What people said to the agent of a task, with what became of it, from the records of the task. */
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useActionsOn, useStore } from '../../store/store';
 import type { MessageRow } from './fold';
 import { Latest } from './latest';
@@ -9,10 +9,8 @@ import { ask } from './requests';
 const NONE: readonly MessageRow[] = [];
 const PAGE = 1000;
 
-interface Held {
-  task: string;
-  messages: readonly MessageRow[];
-}
+/** By task: what was said about the task before stays in the transcript when the worker has another one. */
+type Held = ReadonlyMap<string, readonly MessageRow[]>;
 
 /**
  * `said`: how many comments the task has, so that those of others are read, too. `seq`: of the worker's row.
@@ -21,12 +19,13 @@ interface Held {
  */
 export function useMessages(task: string | null, said: number, seq: number): { messages: readonly MessageRow[]; look: () => void } {
   const live = useActionsOn();
-  const [held, setHeld] = useState<Held | null>(null);
+  const [held, setHeld] = useState<Held>(new Map());
   const [looked, setLooked] = useState(0);
-  const messages = held !== null && held.task === task ? held.messages : NONE;
-  const sent = messages.some((message) => message.receipt.state === 'queued' && message.receipt.words === 'sent');
+  const messages = useMemo(() => [...held.values()].flat(), [held]);
+  const current = (task !== null && held.get(task)) || NONE;
+  const sent = current.some((message) => message.receipt.state === 'queued' && message.receipt.words === 'sent');
   const logSeq = useStore((state) => (sent ? state.connection.seq : null));
-  const rowSeq = unsettled(messages) ? seq : null;
+  const rowSeq = unsettled(current) ? seq : null;
 
   const reader = useRef<Latest | null>(null);
   useEffect(() => {
@@ -36,7 +35,7 @@ export function useMessages(task: string | null, said: number, seq: number): { m
       const fresh = await readRecords(task, records[records.length - 1]?.seq ?? 0, signal);
       if (signal.aborted || fresh === null) return;
       for (const record of fresh) records.push(record);
-      if (fresh.length > 0) setHeld({ task, messages: messagesOf(records) });
+      if (fresh.length > 0) setHeld((before) => new Map(before).set(task, messagesOf(records)));
     });
     reader.current = latest;
     return () => latest.stop();

@@ -27,11 +27,8 @@ export function useTranscript(worker: string, run: string | null, seq: number): 
   useEffect(() => {
     if (!on || run === null) return;
     const abort = new AbortController();
-    void readPieces(run, abort.signal, (text) => log.pieceCame(text));
-    return () => {
-      abort.abort();
-      log.dropLiveText();
-    };
+    void readPieces(log.placeIn(run), abort.signal, (text) => log.pieceCame(text));
+    return () => abort.abort();
   }, [log, run, on]);
   return log;
 }
