@@ -40,7 +40,7 @@ test('the first yes and the first no are the two buttons', () => {
 test('several rows get one answer only if each of them has it and needs no text of its own', () => {
   const request = { method: 'POST', path: '/x', body: {} };
   const plain: WaitingRow = { ...row(0), actions: [{ code: 'a', label: 'Approve', happens: [], answer: 'yes', request }] };
-  const needs: WaitingRow = { ...plain, actions: [{ code: 'b', label: 'Answer', happens: [], answer: 'yes', request, fields: [{ name: 'text', label: 'text', kind: 'text' as const, required: false, text: '' }] }] };
+  const needs: WaitingRow = { ...plain, actions: [{ code: 'b', label: 'Answer', happens: [], answer: 'yes', request, fields: [{ name: 'text', label: 'text', kind: 'text' as const, required: true, text: '' }] }] };
   expect(together([plain, plain], 'yes')).toEqual({ label: 'Approve 2', why: null, form: false });
   expect(together([plain, needs], 'yes').why).toMatch(/different texts/);
   expect(together([needs, needs], 'yes').why).toMatch(/text of its own/);
