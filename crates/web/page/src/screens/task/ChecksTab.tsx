@@ -19,7 +19,7 @@ export function ChecksTab({ data }: { data: TaskData }) {
   const list = task?.submission?.reviewChecklist.items ?? [];
   const own = list.filter((item) => !gate.some((check) => check.item === item.item));
   return (
-    <div className="scroll prose">
+    <div className="scroll prose" tabIndex={0} role="region" aria-label="Checks">
       {task?.claims && (
         <section className="sect">
           <h2 className="head">Handed in without the gate</h2>

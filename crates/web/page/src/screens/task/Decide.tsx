@@ -95,7 +95,7 @@ export function DecideNarrow({ data, setOpen }: Omit<Props, 'open'>) {
   const drafts = waiting?.kind === 'review' ? talk.drafts.length : 0;
   const answer = (action: Action, primary: boolean, words: string, off: string | null | undefined) => (
     <div>
-      <span className="two"><Plain text={words} /></span>
+      <span className="happens-first"><Plain text={words} /></span>
       <Button look={primary ? 'primary' : 'plain'} acts off={off} onClick={() => choose(action)}><Plain text={action.label} /></Button>
     </div>
   );

@@ -106,7 +106,7 @@ function SendRound({ data, onClose }: { data: TaskData; onClose: () => void }) {
           {(ways.no?.happens ?? []).map((text, index) => <li key={index}><Plain text={text} /></li>)}
         </ul>
         <DraftList drafts={talk.drafts} />
-        <label className="note-field"><span className="small dim">A word to all of it, if there is one</span>
+        <label className="note-field"><span className="small dim">A note for the whole round, if you like</span>
           <textarea data-first rows={2} value={note} onChange={(event) => setNote(event.target.value)} /></label>
         {problem && <p className="problem bad"><Plain text={problem} /></p>}
       </div>

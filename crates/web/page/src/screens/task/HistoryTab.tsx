@@ -47,7 +47,7 @@ export function HistoryTab({ id, seq }: { id: string; seq: number }) {
 
 function Compact({ lines }: { lines: readonly StoryLine[] }) {
   return (
-    <div className="scroll">
+    <div className="scroll" tabIndex={0} role="region" aria-label="History">
       <ol className="story">
         {lines.map((line) => (line.type === 'told' ? <ToldLine key={line.key} told={line.told} /> : (
           <li key={line.key} className="folded">
@@ -73,23 +73,22 @@ function ToldLine({ told }: { told: Told }) {
   );
 }
 
-/** Between two entries that lie apart, the time that passed. */
+/** An entry that comes later than this after the one before says how much later. */
 const GAP_MS = 30_000;
 
 function Timeline({ items }: { items: readonly Told[] }) {
   return (
-    <div className="scroll">
+    <div className="scroll" tabIndex={0} role="region" aria-label="Timeline">
       <ol className="timeline">
         {items.map((told, index) => {
           const before = items[index - 1];
           const gap = before ? Date.parse(told.timestamp) - Date.parse(before.timestamp) : 0;
           return (
             <li key={index} className={TONES[told.tone]}>
-              {gap > GAP_MS && <div className="gap">{longAge(gap)} later</div>}
               <div className="entry">
                 <Glyph name={GLYPHS[told.tone]} size={14} />
                 <span className="ink"><Plain text={told.text} /></span>
-                <span className="small faint"><time dateTime={told.timestamp}>{moment(told.timestamp)}</time>, <Plain text={told.actor} />{told.run && <>, run <Plain text={told.run} /></>}</span>
+                <span className="small faint"><time dateTime={told.timestamp}>{moment(told.timestamp)}</time>{gap > GAP_MS && `, ${longAge(gap)} later`}, <Plain text={told.actor} />{told.run && <>, run <Plain text={told.run} /></>}</span>
               </div>
             </li>
           );

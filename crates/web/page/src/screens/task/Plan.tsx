@@ -10,7 +10,7 @@ export function Plan({ task }: { task: Task | null }) {
   const versions = planVersions(task);
   const others = (task.comments ?? []).filter((comment) => comment.kind !== 'plan');
   return (
-    <div className="scroll prose">
+    <div className="scroll prose" tabIndex={0} role="region" aria-label="Plan">
       <section className="sect">
         <h2 className="head">What is asked for</h2>
         {task.body ? <p className="said"><Plain text={task.body} /></p> : <p className="faint">It has only its title.</p>}

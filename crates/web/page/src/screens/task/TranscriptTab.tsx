@@ -59,7 +59,7 @@ const LineView = memo(function LineView({ line, open, onToggle }: LineProps) {
   if (line.type === 'step') return <div className="tr step">{time}<span className="strong"><Plain text={line.text} /></span></div>;
   if (line.type === 'said') {
     const bad = FAILED.has(line.kind);
-    return <div className={bad ? 'tr said bad' : 'tr said'}>{time}<span>{line.kind !== 'text' && <span className="tag">{line.kind}</span>} <Plain text={line.text} /></span></div>;
+    return <div className={bad ? 'tr said bad' : 'tr said'}>{time}<span>{line.kind !== 'text' && <><span className="tag">{line.kind}</span> </>}<Plain text={line.text} /></span></div>;
   }
   return (
     <div className="tr call">

@@ -54,6 +54,12 @@ function TaskScreen({ id, tab }: { id: string; tab: string | undefined }) {
     ...TABS.filter((each) => each !== 'why').map((each) => ({ id: `task.tab.${each}`, label: `Show ${each}`, group: `On ${id}`, run: () => go(`/task/${encodeURIComponent(id)}/${each}`) })),
   ], [id, narrow, wide, go]));
 
+  // On a narrow screen the tabs scroll sideways: the chosen one is brought into sight.
+  useEffect(() => {
+    // In some browsers it returns a promise, which an effect must not.
+    void document.querySelector('.tab-list > [aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [known, narrow]);
+
   if (!data.row && data.task.problem?.status === 404) {
     return <div className="alone"><h1>There is no task <bdi>{plain(id)}</bdi></h1><p><Plain text={data.task.problem.detail} /></p></div>;
   }

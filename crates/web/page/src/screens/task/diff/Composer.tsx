@@ -19,7 +19,7 @@ export function Composer({ composing, person, saving, onText, onKeep, onClose, o
   const field = useRef<HTMLTextAreaElement>(null);
   const { path, side, line, endLine, text, draft } = composing;
   // A range that grows by Shift and click keeps the focus in the field.
-  useEffect(() => field.current?.focus({ preventScroll: true }), [path, side, line, endLine]);
+  useEffect(() => { field.current?.focus({ preventScroll: true }); }, [path, side, line, endLine]);
   return (
     <div className="talk draft">
       <article>

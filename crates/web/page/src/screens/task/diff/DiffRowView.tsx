@@ -37,13 +37,11 @@ export const LineRow = memo(function LineRow({ file, line, on, onGutter, onLine 
 });
 
 function Gutter({ file, line, onGutter }: { file: DiffFile; line: DiffLine; onGutter: NonNullable<LineProps['onGutter']> }) {
-  const number = line.new ?? line.old;
   return (
     <button type="button" className="gutter" tabIndex={-1} title="Comment on this line; with Shift on all lines up to it"
-      aria-label={`Comment on ${line.new === null ? 'old ' : ''}line ${number}`}
       onMouseDown={(event: MouseEvent) => event.shiftKey && event.preventDefault()}
       onClick={(event) => onGutter(file, line, event.shiftKey)}>
-      <span className="no">{line.old}</span><span className="no">{line.new}</span>
+      <span className="no">{line.old}</span><span className="no">{line.new}</span><span className="hide">comment on this line</span>
     </button>
   );
 }
