@@ -68,3 +68,11 @@ test('insertions one by one give the same order as one sort', () => {
   for (const group of ['g0', 'g1', 'g2']) expect(inserted.of(group)).toEqual(sorted.of(group));
   expect(inserted.of('before')).toEqual([]);
 });
+
+test('what waits for a service is not counted as waiting for people', () => {
+  const rows = loaded();
+  const row = rows.row('waiting', 'w0');
+  if (!row) throw new Error('the example has no w0');
+  rows.apply({ ...change([]), waiting: [{ ...row, who: 'service' }] });
+  expect(rows.count('waiting')).toBe(10);
+});

@@ -28,8 +28,12 @@ export class Rows {
     return this.tables[table];
   }
 
+  /** How many rows a table has; of what waits, only what waits for people. */
   count(table: TableName): number {
-    return this.tables[table].size;
+    if (table !== 'waiting') return this.tables[table].size;
+    let count = 0;
+    for (const row of this.tables.waiting.values()) if (row.who !== 'service') count += 1;
+    return count;
   }
 
   list(table: Listed, group = ''): readonly string[] {
