@@ -34,6 +34,7 @@ mod problem;
 mod reference;
 pub mod replay;
 pub mod requests;
+mod review_comments;
 pub mod routes;
 mod runs;
 mod scope;

@@ -333,6 +333,7 @@ pub fn about_name(name: &str) -> &'static str {
     match name {
         "task" => "The task's id, such as t-1.",
         "on" => "The id of the task that was waited for.",
+        "draft" => "The id of a draft, such as d1.",
         "approval" => "The id of an approval, such as q7.",
         "request" => "The id of a question or of a request to the architect, such as r7.",
         "spec" => "The spec's id.",

@@ -19,7 +19,8 @@ use super::types::tool as input;
 use super::types::{self, Nothing, Words};
 use super::{
     Call, Method, Problem, Request, Response, agents, architect, board, caller, channels, fleet, history,
-    host, overview, requests, runs, scope, screen, specs, story_feed, terms, tokens, waiting,
+    host, overview, requests, review_comments, runs, scope, screen, specs, story_feed, terms, tokens,
+    waiting,
 };
 
 use Audience::{Agent, Architect, Lead, Member, Person, Specialist};
@@ -107,6 +108,12 @@ fn table() -> Vec<Subject> {
                 .commands(&["review"]),
             route(Post,   "/tasks/{task}/review",            Kernel,        board::review,              "Approve a task in REVIEW, or ask for changes")
                 .commands(&["review", "merge"]),
+            route(Get,    "/tasks/{task}/drafts",            People,        review_comments::drafts,    "List the comments on lines of a task's diff that were not sent yet"),
+            creates(Post, "/tasks/{task}/drafts",            Kernel,        review_comments::keep,      "Keep a comment on lines of a task's diff"),
+            route(Patch,  "/tasks/{task}/drafts/{draft}",    Kernel,        review_comments::edit,      "Change the text of a draft"),
+            route(Delete, "/tasks/{task}/drafts/{draft}",    Kernel,        review_comments::discard,   "Discard a draft"),
+            route(Get,    "/tasks/{task}/rounds",            People,        review_comments::rounds,    "List the rounds of comments that were sent, with their receipts"),
+            creates(Post, "/tasks/{task}/rounds",            Kernel,        review_comments::send,      "Send all drafts as one numbered round, and ask for changes"),
             route(Get,    "/queue",                          Everyone,      board::queue,               "List what is approved and not on main yet")
                 .commands(&["queue"]),
         ]),

@@ -40,6 +40,18 @@ pub(crate) fn dispatch(d: &mut Draft, ask: &Ask) -> Result<Result<Reply, Refusal
             rules::comment(d, id, text)?;
             task_reply(d, id)?
         }
+        Ask::KeepDraft { id, draft, comment } => {
+            let draft = rules::keep_draft(d, id, draft.as_ref(), comment)?;
+            Reply { id: Some(draft), ..Reply::default() }
+        }
+        Ask::DropDraft { id, draft } => {
+            rules::drop_draft(d, id, draft)?;
+            Reply::default()
+        }
+        Ask::SendRound { id, tip, note } => {
+            rules::send_round(d, id, tip.as_ref(), note)?;
+            task_reply(d, id)?
+        }
         Ask::AddDependency { id, on } => {
             rules::add_dependency(d, id, on)?;
             task_reply(d, id)?

@@ -15,7 +15,8 @@ use crate::words::{
     EffectEnd, GateCause, GoneBecause, LandingEnd, NoteKind, PersonNeeded, RequestKind, Verdict,
 };
 use crate::world::{
-    AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
+    AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, LineComment, Proposed, PullRequest, SentBack,
+    Tariff,
 };
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
@@ -224,6 +225,11 @@ events! {
     DependencyAdded = "dependency_added" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
     DependencyRemoved = "dependency_removed" { id: TaskId, on: TaskId } in |e| of_task(&e.id);
     Commented = "commented" { id: TaskId, at: Millis, by: SmolStr, comment: SmolStr, text: String } in |e| of_task(&e.id);
+    /// A person keeps a comment on lines of the diff, or another text of one.
+    DraftKept = "draft_kept" { id: TaskId, draft: SmolStr, at: Millis, by: SmolStr, comment: LineComment } in |e| of_task(&e.id);
+    DraftDropped = "draft_dropped" { id: TaskId, draft: SmolStr, at: Millis, by: SmolStr } in |e| of_task(&e.id);
+    /// All drafts of a task are sent as one numbered round. `runs`: how many runs there were before.
+    RoundSent = "round_sent" { id: TaskId, number: u32, at: Millis, by: SmolStr, tip: Option<SmolStr>, note: String, runs: u32 } in |e| of_task(&e.id);
     TicketSeen = "ticket_seen" { id: SmolStr, status: TicketStatus, fingerprint: u64, opened: bool, task: Option<TaskId> } in |e| format!("ticket/{}", e.id);
     /// The ticket's file is gone, or is back. `blocked`: its absence blocked the task.
     TicketGone = "ticket_gone" { id: SmolStr, gone: bool, blocked: bool } in |e| format!("ticket/{}", e.id);

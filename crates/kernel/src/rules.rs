@@ -30,6 +30,7 @@ mod recovery;
 mod release;
 mod replies;
 mod requests;
+mod review_comments;
 mod rooms;
 mod seats;
 mod service;
@@ -66,6 +67,7 @@ pub(crate) use {
     recovery::recover,
     replies::{task_reply, worker_reply},
     requests::{answer_request, ask_approval, claim_done, make_request, receive_answer, submit_plan},
+    review_comments::{drop_draft, keep_draft, send_round},
     rooms::{
         add_member, close_channel, decide_in_room, hear, make_channel, options as room_options, post,
         remove_member, take_turn, task_decided, was_away,

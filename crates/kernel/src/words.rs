@@ -281,6 +281,14 @@ pub enum Raise {
 }
 
 machines::wire_enum! {
+    /// The side of a diff that a comment is on.
+    pub enum DiffSide {
+        New = "new",
+        Old = "old",
+    }
+}
+
+machines::wire_enum! {
     /// What must be so for a task, a worker or the fleet to go on.
     pub enum Condition {
         FleetRunning = "fleetRunning",

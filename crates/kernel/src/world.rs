@@ -11,7 +11,7 @@ use crate::probe::Probe;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::Spec;
 use crate::standstill::Standstill;
-use crate::words::{CommentKind, NoteKind, PersonNeeded, RequestKind, Verdict};
+use crate::words::{CommentKind, DiffSide, NoteKind, PersonNeeded, RequestKind, Verdict};
 use imbl::{OrdMap, OrdSet, Vector};
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
@@ -238,6 +238,51 @@ pub struct TaskReview {
     /// The tip that a reviewer asked to be changed.
     pub sent_back_tip: Option<SmolStr>,
     pub approved: Option<Approved>,
+    /// Comments on lines that were not sent yet, by their ids.
+    #[serde(default)]
+    pub drafts: OrdMap<SmolStr, Arc<ReviewDraft>>,
+    /// The largest number that a draft had.
+    #[serde(default)]
+    pub last_draft: u32,
+    /// The rounds that were sent.
+    #[serde(default)]
+    pub rounds: Vector<Arc<ReviewRound>>,
+}
+
+/// A comment on lines of a diff.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineComment {
+    pub path: String,
+    pub side: DiffSide,
+    pub line: u32,
+    pub end_line: u32,
+    pub text: String,
+    /// The tip that was looked at.
+    pub tip: Option<SmolStr>,
+}
+
+/// A comment that its author has not sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewDraft {
+    pub at: Millis,
+    pub by: SmolStr,
+    pub comment: LineComment,
+}
+
+/// Comments that were sent together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewRound {
+    pub number: u32,
+    pub at: Millis,
+    pub by: SmolStr,
+    pub tip: Option<SmolStr>,
+    pub note: String,
+    pub comments: Vec<LineComment>,
+    /// How many runs the task had had by then: the next one gets it.
+    pub runs: u32,
 }
 
 /// How far a task's work is on its way into main. [`Landing`] is the one landing that is under way.

@@ -6,7 +6,8 @@ use super::played::Work;
 use super::stage::{Item, Stage, outside_agent, task_id};
 use kernel::command::{Ask, Command, Decision, NewTask, Presence, TokenFor};
 use kernel::config;
-use kernel::words::Raise;
+use kernel::words::{DiffSide, Raise};
+use kernel::world::LineComment;
 use kernel::{Actor, Millis};
 use machines::names::{RunId, TaskId, WorkerName};
 use machines::run::{self, ToolCall, ToolStatus};
@@ -200,8 +201,22 @@ fn review(stage: &mut Stage) -> Result<(), String> {
             stage.hit(Fault::ReviewByPerson);
         }
         if picky || stage.random.once_in(6) {
-            let payload = Payload { feedback: Some("please mend this".to_owned()), ..Payload::default() };
-            ask(stage, Ask::MoveTask { id, to: Status::InProgress, payload: Box::new(payload) })?;
+            // By comments on lines, or in a few words: both send the work back.
+            if stage.plan.seed % 2 == 0 {
+                let comment = LineComment {
+                    path: "README.md".to_owned(),
+                    side: DiffSide::New,
+                    line: 1,
+                    end_line: 1,
+                    text: "please mend this".to_owned(),
+                    tip: tip.clone(),
+                };
+                ask(stage, Ask::KeepDraft { id: id.clone(), draft: None, comment })?;
+                ask(stage, Ask::SendRound { id, tip, note: String::new() })?;
+            } else {
+                let payload = Payload { feedback: Some("please mend this".to_owned()), ..Payload::default() };
+                ask(stage, Ask::MoveTask { id, to: Status::InProgress, payload: Box::new(payload) })?;
+            }
         } else {
             ask(stage, Ask::Approve { id, tip, note: String::new() })?;
         }

@@ -16,6 +16,7 @@ pub mod machine;
 pub mod overview;
 pub mod problem;
 pub mod request;
+pub mod review;
 pub mod run;
 pub mod screen;
 pub mod spec;

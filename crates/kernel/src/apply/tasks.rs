@@ -3,13 +3,13 @@
 use super::{Folded, carried_out, no};
 use crate::World;
 use crate::event::{
-    AgentTookOver, AgentWanted, Commented, DependencyAdded, DependencyRemoved, Fold, PlanSubmitted,
-    ProposalAccepted, Restarted, TaskAdded, TaskEdited, TaskMoved, TicketGone, TicketNames, TicketSeen,
-    TryAdded, Undoes, WaitsForApproval,
+    AgentTookOver, AgentWanted, Commented, DependencyAdded, DependencyRemoved, DraftDropped, DraftKept, Fold,
+    PlanSubmitted, ProposalAccepted, Restarted, RoundSent, TaskAdded, TaskEdited, TaskMoved, TicketGone,
+    TicketNames, TicketSeen, TryAdded, Undoes, WaitsForApproval,
 };
 use crate::world::{
-    Comment, Gone, ProposalState, Spend, Task, TaskGate, TaskLanding, TaskOrigin, TaskReview, TaskWork,
-    Ticket,
+    Comment, Gone, ProposalState, ReviewDraft, ReviewRound, Spend, Task, TaskGate, TaskLanding, TaskOrigin,
+    TaskReview, TaskWork, Ticket,
 };
 use machines::names::TaskId;
 use machines::task;
@@ -199,6 +199,43 @@ impl Fold<Commented> for World {
             let comment =
                 Comment { at: e.at, by: e.by.clone(), kind: e.comment.clone(), text: e.text.clone() };
             task.comments.push_back(Arc::new(comment));
+        })
+    }
+}
+
+impl Fold<DraftKept> for World {
+    fn fold(&mut self, e: &DraftKept) -> Folded {
+        self.edit_task(&e.id, |task| {
+            let draft = ReviewDraft { at: e.at, by: e.by.clone(), comment: e.comment.clone() };
+            let number = e.draft.trim_start_matches('d').parse().unwrap_or(0);
+            task.review.last_draft = task.review.last_draft.max(number);
+            task.review.drafts.insert(e.draft.clone(), Arc::new(draft));
+        })
+    }
+}
+
+impl Fold<DraftDropped> for World {
+    fn fold(&mut self, e: &DraftDropped) -> Folded {
+        self.edit_task(&e.id, |task| {
+            task.review.drafts.remove(&e.draft);
+        })
+    }
+}
+
+impl Fold<RoundSent> for World {
+    fn fold(&mut self, e: &RoundSent) -> Folded {
+        self.edit_task(&e.id, |task| {
+            let drafts = std::mem::take(&mut task.review.drafts);
+            let round = ReviewRound {
+                number: e.number,
+                at: e.at,
+                by: e.by.clone(),
+                tip: e.tip.clone(),
+                note: e.note.clone(),
+                comments: drafts.values().map(|draft| draft.comment.clone()).collect(),
+                runs: e.runs,
+            };
+            task.review.rounds.push_back(Arc::new(round));
         })
     }
 }

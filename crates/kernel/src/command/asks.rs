@@ -6,6 +6,7 @@ use crate::Millis;
 use crate::config::Config;
 use crate::rooms::{About, OwnTimes};
 use crate::words::RequestKind;
+use crate::world::LineComment;
 use machines::machine::Role;
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, TaskId, WorkerName};
 use machines::suspended::Wrapped;
@@ -188,6 +189,20 @@ asks! {
     RequestChanges { id: TaskId, tip: Option<SmolStr>, feedback: String } => {
         who: TaskRows, to: "ask for changes of a task",
         about: TaskState(id), scope: Project, page: "Board",
+    }
+    /// A comment on lines of a diff is kept; with `draft`, another text of one that is there.
+    KeepDraft { id: TaskId, draft: Option<SmolStr>, comment: LineComment } => {
+        who: Roles(HUMAN), to: "comment on the lines of a diff",
+        about: NoAgent, scope: OneTask(id), page: "Board",
+    }
+    DropDraft { id: TaskId, draft: SmolStr } => {
+        who: Roles(HUMAN), to: "discard a comment",
+        about: NoAgent, scope: OneTask(id), page: "Board",
+    }
+    /// All drafts become one round, which asks for changes as `RequestChanges` does.
+    SendRound { id: TaskId, tip: Option<SmolStr>, note: String } => {
+        who: Roles(HUMAN), to: "send a round of comments",
+        about: NoAgent, scope: OneTask(id), page: "Board",
     }
     Decide { id: ApprovalId, decision: Decision } => {
         who: Roles(HUMAN), to: "decide an approval",

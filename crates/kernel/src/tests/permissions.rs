@@ -7,7 +7,8 @@ use super::table::*;
 use crate::command::*;
 use crate::config::Role;
 use crate::diff::diff;
-use crate::words::RequestKind;
+use crate::words::{DiffSide, RequestKind};
+use crate::world::LineComment;
 use machines::machine::sabotage::{self, Change};
 use machines::names::{AgentName, ApprovalId, ChannelName, RunId, TaskId, WorkerName};
 use machines::suspended::Wrapped;
@@ -16,6 +17,17 @@ use machines::{Machine, Wire, architect, run, task, turn, worker as workers};
 use serde_json::json;
 use smol_str::SmolStr;
 use std::fmt::Write;
+
+fn line_comment() -> LineComment {
+    LineComment {
+        path: "README.md".to_owned(),
+        side: DiffSide::New,
+        line: 1,
+        end_line: 1,
+        text: "Say why.".to_owned(),
+        tip: None,
+    }
+}
 
 /// Who asks, and what the task, run or place that it asks about is to it.
 const CALLERS: &[(&str, Caller)] = &[
@@ -460,6 +472,9 @@ fn lines() -> Vec<Line> {
         plain(edit),
         plain(Ask::AcceptTask { id: id() }),
         plain(Ask::Comment { id: id(), text: "hello".to_owned() }),
+        plain(Ask::KeepDraft { id: id(), draft: None, comment: line_comment() }),
+        plain(Ask::DropDraft { id: id(), draft: "d1".into() }),
+        plain(Ask::SendRound { id: id(), tip: None, note: "not yet".to_owned() }),
         plain(Ask::AddDependency { id: id(), on: task("t2") }),
         plain(Ask::RemoveDependency { id: id(), on: task("t2") }),
         plain(Ask::Decide { id: question(), decision }),

@@ -9,7 +9,13 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 
 /// One request over the fleet's socket, or to its address; what it is answered.
-fn ask(repository: &Repository, host: Option<&str>, token: &str, line: &str, body: &Value) -> (u16, Value) {
+pub(super) fn ask(
+    repository: &Repository,
+    host: Option<&str>,
+    token: &str,
+    line: &str,
+    body: &Value,
+) -> (u16, Value) {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let (method, path) = line.split_once(' ').expect("a method and a path");
     let request = format!(

@@ -1,6 +1,7 @@
 //! Review and approval: what a reviewer sees, who may say yes, and what became of a yes.
 
 use super::background::wait;
+use super::bound::ask;
 use super::policies::{DONE, ON, WRITE, blocked, scenario, waits_for_a_person};
 use super::settings::HOLDS;
 use super::{Ran, Repository};
@@ -457,4 +458,50 @@ fn a_diff_that_is_too_long_lists_its_files_and_shows_each_by_its_path() {
     );
     let wrong = server.get("/api/v1/tasks/t-1/diff?path=/etc/passwd").json();
     assert_eq!(wrong["errors"][0]["field"], "path", "{wrong}");
+}
+
+/// Comments on lines are kept by the server, sent as one numbered round, and reach the agent; the receipt says so.
+#[test]
+fn comments_on_lines_are_kept_as_drafts_and_reach_the_agent_as_one_round() {
+    let text = scenario(&[&format!("{WRITE}, {DONE}"), &format!("{WRITE}, {DONE}")]);
+    let repository = Repository::new("review-round", &text, &["t-1"]);
+    repository.set(&[HUMAN]);
+    let fleet = repository.start("run");
+    wait("a review", || (repository.task("t-1")["status"] == "REVIEW").then_some(()));
+    let token = std::fs::read_to_string(repository.state("token")).expect("the project's token");
+    let say = |line: &str, body: Value| ask(&repository, None, token.trim(), line, &body);
+    let tip = repository.task("t-1")["tip"].clone();
+    let comment = |line: u32, text: &str| json!({"path": "t-1.txt", "side": "new", "line": line, "text": text, "tip": tip});
+    let (status, first) = say("POST /tasks/t-1/drafts", comment(1, "Say why."));
+    assert_eq!((status, &first["id"], &first["endLine"]), (201, &json!("d1"), &json!(1)), "{first}");
+    assert_eq!(say("POST /tasks/t-1/drafts", comment(2, "Not this.")).0, 201);
+    assert_eq!(say("POST /tasks/t-1/drafts", comment(0, "Nowhere.")).0, 422);
+    // They stay across another process, can be changed and discarded, and nothing was sent.
+    assert_eq!(say("PATCH /tasks/t-1/drafts/d1", json!({"text": "Say why it is blue."})).0, 200);
+    assert_eq!(say("DELETE /tasks/t-1/drafts/d2", Value::Null).0, 200);
+    assert_eq!(say("DELETE /tasks/t-1/drafts/d2", Value::Null).0, 404);
+    let (_, drafts) = say("GET /tasks/t-1/drafts", Value::Null);
+    assert_eq!(drafts["items"].as_array().map(Vec::len), Some(1), "{drafts}");
+    assert_eq!(repository.task("t-1")["status"], "REVIEW");
+    // A round is for the tip that was looked at.
+    assert_eq!(say("POST /tasks/t-1/rounds", json!({"tip": "0000"})).0, 409);
+    let (status, round) = say("POST /tasks/t-1/rounds", json!({"tip": tip, "note": "Nearly."}));
+    assert_eq!(
+        (status, &round["number"], &round["comments"][0]["line"]),
+        (201, &json!(1), &json!(1)),
+        "{round}"
+    );
+    let consumed = wait("the receipt", || {
+        let (_, rounds) = say("GET /tasks/t-1/rounds", Value::Null);
+        (rounds["items"][0]["receipt"] == "consumed").then(|| rounds["items"][0].clone())
+    });
+    assert_eq!(consumed["comments"][0]["text"], "Say why it is blue.");
+    assert_eq!(say("GET /tasks/t-1/drafts", Value::Null).1["items"], json!([]));
+    let told = repository.log().iter().any(|record| {
+        let text = record.to_string();
+        text.contains("Round 1 of the review") && text.contains("t-1.txt, line 1") && text.contains("Nearly.")
+    });
+    assert!(told, "the agent's prompt has the round");
+    repository.ok("stop");
+    fleet.done();
 }
