@@ -73,6 +73,7 @@ fn ends_work(choice: &Choice) -> bool {
             | Choice::RestartTask { .. }
             | Choice::RestartWithNote { .. }
             | Choice::CleanUpByForce { .. }
+            | Choice::StopFleet
             | Choice::EmptyTrash
     )
 }
@@ -144,6 +145,7 @@ fn request(world: &World, choice: &Choice) -> Option<ActionRequest> {
         Choice::EmptyTrash => of(&host::empty_trash, vec![], json!({})),
         Choice::TestMain => of(&fleet::test_main, vec![], json!({})),
         Choice::StartFleet => of(&fleet::start, vec![], json!({})),
+        Choice::StopFleet => of(&fleet::stop, vec![], json!({})),
         Choice::AddTask => of(&board::add, vec![], json!({})),
         Choice::ReopenTask { task } => of(&board::add, vec![], json!({"reopens": task})),
         Choice::UndoTask { task } => of(&board::undo, name(task), json!({})),
@@ -256,6 +258,13 @@ fn happens(world: &World, choice: &Choice) -> Vec<String> {
             }
             happens
         }
+        Choice::StopFleet => vec![
+            "No worker begins another step.".to_owned(),
+            "Calls under way have time to finish (fleet.stop_timeout); then they end, and their agents are told when they go on."
+                .to_owned(),
+            "Branches, trees and the log stay as they are: the next start goes on from there.".to_owned(),
+            "A process that runs only for this fleet ends with it, and this page is stale then.".to_owned(),
+        ],
         choice => vec![sentence(choice.text())],
     }
 }

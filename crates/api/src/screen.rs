@@ -159,7 +159,7 @@ impl<'w> Rows<'w> {
         let lately = |task: &&Task| task.status_since.is_some_and(|since| self.now - since < HOUR);
         // The newest are not the last of them, so all are looked at; there is no index by time.
         let landed = done.into_iter().flat_map(|tasks| tasks.values()).filter_map(|id| world.task(id));
-        let start = (!beside.running).then_some(Choice::StartFleet);
+        let switch = if beside.running { Choice::StopFleet } else { Choice::StartFleet };
         FactsRow {
             id: "frame".to_owned(),
             seq: world.seq,
@@ -178,7 +178,7 @@ impl<'w> Rows<'w> {
             machine_use: beside.machine.clone(),
             first_run: world.tasks.is_empty(),
             landed_last_hour: landed.filter(lately).filter(|task| task.landing.landed.is_some()).count(),
-            actions: start.iter().map(|choice| actions::action(world, choice)).collect(),
+            actions: vec![actions::action(world, &switch)],
         }
     }
 

@@ -78,6 +78,7 @@ pub fn words(choice: &Choice) -> Vec<&str> {
         Choice::RetryServices => vec!["adj", "retry", "--all"],
         Choice::TestMain => vec!["adj", "doctor", "--tests"],
         Choice::StartFleet => vec!["adj", "run"],
+        Choice::StopFleet => vec!["adj", "stop", "--fleet"],
         Choice::AddTask => vec!["adj", "task", "add", TITLE],
         Choice::ReopenTask { task } => vec!["adj", "task", "add", TITLE, "--reopens", task.as_str()],
         Choice::UndoTask { task } => vec!["adj", "undo", task.as_str()],

@@ -82,6 +82,7 @@ choices! {
     RetryServices = "retry_services", "Try again now", "tries the service again at once";
     TestMain = "test_main", "Test main again", "tests main again, once it is fixed";
     StartFleet = "start_fleet", "Start the fleet", "starts the fleet, which goes on from there";
+    StopFleet = "stop_fleet", "Stop the fleet", "stops the fleet: running calls may end, work is kept, and the next start goes on from there";
     AddTask = "add_task", "New task", "adds a task";
     ReopenTask { task: TaskId } = "reopen_task", "Reopen", "adds a task that takes it up again";
     UndoTask { task: TaskId } = "undo_task", "Undo the landing", "takes what has landed back";

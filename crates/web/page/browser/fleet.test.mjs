@@ -32,7 +32,8 @@ const WORKERS = [
 ];
 const facts = {
   id: 'frame', seq: 1, project: 'tally', firstRun: false, running: true, wanted: true, workers: 3, working: 2, fleet: { text: 'fleet runs', glyph: 'worker.working' },
-  main: { text: 'main green at', glyph: 'check', commit: '31ed415' }, mainTests: null, tests: [], money: null, cost: {}, machine: '', machineUse: null, landedLastHour: 0, actions: [],
+  main: { text: 'main green at', glyph: 'check', commit: '31ed415' }, mainTests: null, tests: [], money: null, cost: {}, machine: '', machineUse: null, landedLastHour: 0,
+  actions: [{ code: 'stop_fleet', label: 'Stop the fleet', endsWork: true, happens: ['The next start goes on from there.'], request: { method: 'POST', path: '/fleet/stop', body: {} } }],
 };
 const HOSTILE = '<img src=x onerror="globalThis.hacked=1"> \u001b[31mred \u202eexe.txt\u202c https://example.org <script>globalThis.hacked=1</script>';
 
@@ -270,9 +271,9 @@ test('the fleet is stopped after its consequences were read, and a run is paused
   await tab.getByRole('button', { name: 'Pause' }).waitFor();
   await tab.keyboard.press('p');
   await tab.waitForFunction(() => document.body.textContent.includes('Pauses the run after its turn.'));
-  await tab.getByRole('button', { name: 'Stop fleet…' }).click();
-  await tab.getByRole('dialog').getByText('the fleet goes on from there').waitFor();
-  await tab.getByRole('dialog').getByRole('button', { name: 'Stop fleet' }).click();
+  await tab.getByRole('button', { name: 'Stop the fleet…' }).click();
+  await tab.getByRole('dialog').getByText('The next start goes on from there.').waitFor();
+  await tab.getByRole('dialog').getByRole('button', { name: 'Stop the fleet' }).click();
   await tab.getByRole('dialog').waitFor({ state: 'detached' });
   assert.deepEqual(fake.posted.map(({ path }) => path), ['/runs/ta-1_1/events', '/fleet/stop']);
 });
