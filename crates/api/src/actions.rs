@@ -2,7 +2,7 @@
 //! operation and what must be filled in. A screen knows none of these by itself.
 
 use super::types::screen::{Action, ActionRequest, Field, FieldKind, YesNo};
-use super::{board, fleet, host, requests, routes, runs};
+use super::{board, fleet, host, requests, routes, runs, terms};
 use kernel::choice::Choice;
 use kernel::world::{Approval, Task};
 use kernel::{World, budget};
@@ -212,7 +212,7 @@ fn fields(world: &World, choice: &Choice) -> Vec<Field> {
         }
         Choice::ChooseAgent { .. } => vec![Field {
             kind: FieldKind::Choice,
-            choices: agents(world),
+            choices: terms::agents(world),
             ..text_field("agent", "Agent", true, "The agent that goes on with it.")
         }],
         Choice::AddTask | Choice::ReopenTask { .. } => vec![
@@ -224,11 +224,6 @@ fn fields(world: &World, choice: &Choice) -> Vec<Field> {
         ],
         _ => Vec::new(),
     }
-}
-
-/// The agents of the settings that work on tasks.
-pub fn agents(world: &World) -> Vec<String> {
-    world.config.agents.keys().map(ToString::to_string).collect()
 }
 
 /// What will be so afterwards, in sentences.
@@ -328,7 +323,7 @@ fn approved_call(world: &World, approval: &ApprovalId) -> Vec<String> {
     }
     if let Some(task) = task {
         let back = task.machine.came_from.unwrap_or(machines::task::Status::InProgress);
-        happens.push(format!("{} goes back to {}.", task.id, super::terms::label(back)));
+        happens.push(format!("{} goes back to {}.", task.id, terms::label(back)));
     }
     happens.push("The rule stays: the next call of this kind is asked about again.".to_owned());
     happens
@@ -359,7 +354,7 @@ fn denied(world: &World, approval: &ApprovalId) -> Vec<String> {
     };
     if let Some(task) = task.filter(|_| is_call) {
         let back = task.machine.came_from.unwrap_or(machines::task::Status::InProgress);
-        happens.push(format!("Nothing is removed; {} goes back to {}.", task.id, super::terms::label(back)));
+        happens.push(format!("Nothing is removed; {} goes back to {}.", task.id, terms::label(back)));
     }
     happens
 }

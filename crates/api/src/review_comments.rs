@@ -5,7 +5,8 @@ use super::types::review::{
 };
 use super::types::{Nothing, Page, Paging};
 use super::{Call, Problem, time};
-use kernel::world::{LineComment, ReviewRound, Task};
+use kernel::line_comment::LineComment;
+use kernel::world::{ReviewRound, Task};
 use kernel::{Ask, World};
 use machines::names::{RunId, TaskId};
 use smol_str::SmolStr;

@@ -3,7 +3,7 @@
 
 use super::types::Nothing;
 use super::types::screen::{Field, FieldKind, KeyTerm, MoveTerm, StatusTerm, Term, Terms};
-use super::{Call, Problem, actions};
+use super::{Call, Problem};
 use kernel::World;
 use kernel::waiting::Kind;
 use machines::Wire;
@@ -49,13 +49,18 @@ pub fn show(call: &Call, (): (), _: Nothing, _: Nothing) -> Result<Terms, Proble
             ("held", "Held up", "clock"),
         ]),
         types: TaskType::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
-        agents: actions::agents(&world),
+        agents: agents(&world),
         keys: KEYS.iter().map(Key::term).collect(),
     })
 }
 
 fn term(id: &str, label: &str, glyph: &str) -> Term {
     Term { id: id.to_owned(), label: label.to_owned(), glyph: glyph.to_owned() }
+}
+
+/// The agents of the settings that work on tasks.
+pub fn agents(world: &World) -> Vec<String> {
+    world.config.agents.keys().map(ToString::to_string).collect()
 }
 
 /// A status as people read it.
@@ -199,7 +204,7 @@ fn field(world: &World, guard: Guard) -> Option<Field> {
     };
     debug_assert!(name.starts_with(field.as_ref() as &str), "{name} is of {field}");
     let choices = match guard {
-        Guard::HasAssignees => actions::agents(world),
+        Guard::HasAssignees => agents(world),
         Guard::HasApprovalRequest => ApprovalCause::ALL.iter().map(|cause| cause.name().to_owned()).collect(),
         Guard::HasReason => BlockReason::ALL.iter().map(|reason| reason.name().to_owned()).collect(),
         _ => Vec::new(),

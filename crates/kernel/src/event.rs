@@ -7,6 +7,7 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
+use crate::line_comment::LineComment;
 use crate::probe::Probe;
 use crate::rooms::{About, OwnTimes, Seat};
 use crate::specs::{Mark, SpecState};
@@ -15,8 +16,7 @@ use crate::words::{
     EffectEnd, GateCause, GoneBecause, LandingEnd, NoteKind, PersonNeeded, RequestKind, Verdict,
 };
 use crate::world::{
-    AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, LineComment, Proposed, PullRequest, SentBack,
-    Tariff,
+    AskedCall, BudgetScope, HeldUp, Holder, InDoubt, Landed, Proposed, PullRequest, SentBack, Tariff,
 };
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,

@@ -26,6 +26,7 @@ mod handle;
 pub mod happened;
 mod hash;
 pub mod invariants;
+pub mod line_comment;
 mod messages;
 mod natural;
 mod old_records;

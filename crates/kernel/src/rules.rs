@@ -5,7 +5,7 @@
 //!
 //! Reading order: `excerpts`, `replies`, `leases`, `sessions`, `release`, `proposals`, `budgets`, `next`, `main_tests`, `architect`,
 //! `step`, `standstill`, `tickets`, `landing`, `rooms`, `service`, `fleet`, `claim`, `settle`, `seats`, `recovery`,
-//! `outcome`, `people`, `tasks`, `configure`, `approval`, `carry`, `outside_runs`, `requests`, `presence`. A file uses
+//! `outcome`, `people`, `review_comments`, `tasks`, `configure`, `approval`, `carry`, `outside_runs`, `requests`, `presence`. A file uses
 //! those before it; a test lists the
 //! exceptions.
 

@@ -7,11 +7,12 @@ use crate::Millis;
 use crate::command::{Answer, RedBy};
 use crate::config::{Config, Micros};
 use crate::effect::Effect;
+use crate::line_comment::LineComment;
 use crate::probe::Probe;
 use crate::rooms::{Channel, Seat, Seated};
 use crate::specs::Spec;
 use crate::standstill::Standstill;
-use crate::words::{CommentKind, DiffSide, NoteKind, PersonNeeded, RequestKind, Verdict};
+use crate::words::{CommentKind, NoteKind, PersonNeeded, RequestKind, Verdict};
 use imbl::{OrdMap, OrdSet, Vector};
 use machines::names::{
     AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, ServiceName, SpecId, TaskId, WorkerName,
@@ -247,19 +248,6 @@ pub struct TaskReview {
     /// The rounds that were sent.
     #[serde(default)]
     pub rounds: Vector<Arc<ReviewRound>>,
-}
-
-/// A comment on lines of a diff.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LineComment {
-    pub path: String,
-    pub side: DiffSide,
-    pub line: u32,
-    pub end_line: u32,
-    pub text: String,
-    /// The tip that was looked at.
-    pub tip: Option<SmolStr>,
 }
 
 /// A comment that its author has not sent.

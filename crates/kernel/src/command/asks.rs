@@ -4,9 +4,9 @@
 use super::{ArchitectAnswer, Decision, NewSpec, NewTask, Outcome, Presence, SeenTicket, TurnWord};
 use crate::Millis;
 use crate::config::Config;
+use crate::line_comment::LineComment;
 use crate::rooms::{About, OwnTimes};
 use crate::words::RequestKind;
-use crate::world::LineComment;
 use machines::machine::Role;
 use machines::names::{AgentName, ApprovalId, ChannelName, EffectId, RequestId, RunId, TaskId, WorkerName};
 use machines::suspended::Wrapped;
