@@ -106,7 +106,7 @@ fn on_lines(task: &Task, comment: &LineComment) -> CommentOnLines {
 
 fn round(world: &World, task: &Task, sent: &ReviewRound) -> Round {
     // Runs of a task are numbered: the one after those that there were got it.
-    let run = RunId::new(&format!("{}.{}", task.id, sent.runs + 1)).ok();
+    let run = RunId::new(format!("{}.{}", task.id, sent.runs + 1)).ok();
     let run = run.as_ref().filter(|_| task.work.runs > sent.runs);
     let answered = run.is_some_and(|id| {
         let later = task.work.runs > sent.runs + 1;

@@ -27,7 +27,7 @@ const SHARED_MIN: usize = 2;
 
 /// What is known beside the World.
 #[derive(Default)]
-pub struct Beside {
+pub struct ScreenFacts {
     pub project: String,
     pub facts: Facts,
     pub running: bool,
@@ -41,12 +41,12 @@ pub struct Beside {
 
 pub fn show(call: &Call, (): (), _: ViewQuery, _: Nothing) -> Result<View, Problem> {
     let status = call.access.control.map(|control| control.status());
-    let beside = Beside {
+    let beside = ScreenFacts {
         project: call.access.host.project(),
         facts: call.access.host.facts(),
         running: status.as_ref().is_some_and(|status| status.running),
         tests: status.map(|status| status.tests).unwrap_or_default(),
-        ..Beside::default()
+        ..ScreenFacts::default()
     };
     let world = call.world();
     let rows = Rows::new(&world, &beside, call.request.at);
@@ -68,7 +68,7 @@ const PRIORITY_RANK: u64 = 1 << 40;
 /// The rows of one moment. What many of them need is found once.
 pub struct Rows<'w> {
     world: &'w World,
-    beside: &'w Beside,
+    beside: &'w ScreenFacts,
     now: Millis,
     waiting: Vec<Waiting>,
     /// The first of `waiting` that is about a task, by the task.
@@ -88,7 +88,7 @@ struct SharedReason {
 }
 
 impl<'w> Rows<'w> {
-    pub fn new(world: &'w World, beside: &'w Beside, now: Millis) -> Rows<'w> {
+    pub fn new(world: &'w World, beside: &'w ScreenFacts, now: Millis) -> Rows<'w> {
         let waiting = kernel::waiting::waiting(world, &beside.facts, now);
         let (mut about, mut about_worker) = (BTreeMap::new(), BTreeMap::new());
         for (number, item) in waiting.iter().enumerate().filter(|(_, item)| item.needs_someone()) {
@@ -269,7 +269,7 @@ impl<'w> Rows<'w> {
                 false => actions::open_dependents(world, &task.id).len(),
             },
             waiting: self.about.get(&task.id).map(|number| waiting_id(&self.waiting[*number])),
-            quiet: !begun && self.about.get(&task.id).is_none(),
+            quiet: !begun && !self.about.contains_key(&task.id),
         }
     }
 
@@ -306,7 +306,7 @@ impl<'w> Rows<'w> {
             lines.push(line(format!("landed as {commit}"), "check", LineTone::Plain));
         }
         let (dead, open): (Vec<_>, Vec<_>) = self.unfinished(task).partition(|(_, dead)| dead.is_some());
-        if let Some((on, Some(why))) = dead.first().filter(|_| self.about.get(&task.id).is_none()) {
+        if let Some((on, Some(why))) = dead.first().filter(|_| !self.about.contains_key(&task.id)) {
             let tasks = vec![on.to_string()];
             lines.push(CardLine { tasks, ..line(format!("never: {why}"), "dead", LineTone::Bad) });
         } else if !open.is_empty() {
@@ -317,7 +317,7 @@ impl<'w> Rows<'w> {
             };
             lines.push(CardLine { tasks: names, ..line(text, "chain", LineTone::Plain) });
         }
-        if let Some((guard, text, _)) = held.filter(|_| self.about.get(&task.id).is_none()) {
+        if let Some((guard, text, _)) = held.filter(|_| !self.about.contains_key(&task.id)) {
             let tone = if *guard == Condition::ProposalAccepted { LineTone::You } else { LineTone::Warn };
             lines.push(line(text.clone(), guard_glyph(*guard), tone));
         }
@@ -579,7 +579,7 @@ fn machine_words(machine: &MachineUse) -> String {
 /// What keeps the workers of an agent from taking anything at all.
 fn no_worker_takes(
     world: &World,
-    beside: &Beside,
+    beside: &ScreenFacts,
     agent: &AgentName,
     now: Millis,
 ) -> Option<(Condition, String)> {

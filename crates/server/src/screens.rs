@@ -22,7 +22,7 @@ use super::events::{COME_BACK, Heartbeat, frame};
 use super::machine_use::Meter;
 use super::sending;
 use crate::response::{Body, Response};
-use api::screen::{Beside, Rows};
+use api::screen::{Rows, ScreenFacts};
 use api::types::screen::{
     ChangedLines, ColumnRow, FactsRow, GoneRows, QueueRow, TaskRow, View, ViewChange, ViewQuery, WaitingRow,
     WorkerRow,
@@ -163,7 +163,7 @@ impl Screens {
             project: self.host.project(),
         });
         let mut kept = self.lock();
-        let beside = Beside {
+        let beside = ScreenFacts {
             project: outside.project.clone(),
             facts: outside.facts.clone(),
             running: status.running,
@@ -224,7 +224,7 @@ impl Kept {
     }
 
     /// The version, where something changed.
-    fn take(&mut self, world: &Arc<World>, beside: &Beside, now: machines::Millis) -> Option<u64> {
+    fn take(&mut self, world: &Arc<World>, beside: &ScreenFacts, now: machines::Millis) -> Option<u64> {
         let rows = Rows::new(world, beside, now);
         let mut view = View {
             seq: world.seq,

@@ -202,7 +202,7 @@ fn review(stage: &mut Stage) -> Result<(), String> {
         }
         if picky || stage.random.once_in(6) {
             // By comments on lines, or in a few words: both send the work back.
-            if stage.plan.seed % 2 == 0 {
+            if stage.plan.seed.is_multiple_of(2) {
                 let comment = LineComment {
                     path: "README.md".to_owned(),
                     side: DiffSide::New,

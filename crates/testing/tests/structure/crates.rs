@@ -17,8 +17,9 @@ const ORDER: &[(&str, &[&str], &str)] = &[
     ("fleet",     &["machines", "kernel", "base", "log", "documents", "git", "process", "agents", "project"], "carries out every effect"),
     ("sim",       &["machines", "kernel", "log", "git"], "plays the kernel against a log; one branch name of git"),
     ("streams",   &[], "a protocol of its own"),
+    ("web",       &[], "the built web page, as files"),
     ("api",       &["machines", "kernel", "base", "log", "git", "process", "agents", "fleet"], "operations on a project and its fleet"),
-    ("server",    &["machines", "kernel", "base", "log", "git", "process", "agents", "project", "fleet", "streams", "api"], "translates requests to operations, and is the host for real"),
+    ("server",    &["machines", "kernel", "base", "log", "git", "process", "agents", "project", "fleet", "streams", "web", "api"], "translates requests to operations, and is the host for real"),
     ("adj",       &["machines", "kernel", "base", "log", "documents", "git", "process", "agents", "project", "fleet", "sim", "streams", "api", "server"], "the program: all parts together"),
     ("testing",   &[], "helpers of tests: only a dev-dependency"),
 ];
