@@ -291,7 +291,14 @@ impl<'w> Rows<'w> {
                 | Kind::AgentMissing => LineTone::Bad,
                 _ => LineTone::You,
             };
-            lines.push(line(without_id(&item.text, &task.id), terms::waiting_glyph(item.kind), tone));
+            let text = match (item.kind, task.review.drafts.len()) {
+                // The card has the title already.
+                (Kind::Review, 0) => "waits for your review".to_owned(),
+                (Kind::Review, 1) => "waits for your review, 1 draft".to_owned(),
+                (Kind::Review, drafts) => format!("waits for your review, {drafts} drafts"),
+                _ => without_id(&item.text, &task.id),
+            };
+            lines.push(line(text, terms::waiting_glyph(item.kind), tone));
         } else if let Some(worker) = worker {
             let text = format!("{} {}", worker.name, self.doing(worker));
             lines.push(line(text, &format!("worker.{}", worker.machine.status.name()), LineTone::Plain));
@@ -460,6 +467,8 @@ impl<'w> Rows<'w> {
             who: item.who,
             text: item.text.clone(),
             about: match (task, &worker) {
+                // Its sentence names the task and its title already.
+                (Some(task), _) if item.kind == Kind::Review => self.size_of(task),
                 (Some(task), _) => format!("{} {}", task.id, task.title),
                 (None, Some(worker)) => format!("worker {worker}"),
                 (None, None) => item.about.channel.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -475,6 +484,16 @@ impl<'w> Rows<'w> {
             question: question.or_else(|| request.map(|request| request.text.clone())),
             actions: item.options.iter().map(|choice| actions::action(world, choice)).collect(),
         }
+    }
+
+    /// Who did the work of a task, and how much it changes.
+    fn size_of(&self, task: &Task) -> String {
+        let run = task.work.run.as_ref().and_then(|run| self.world.run(run));
+        let agent = run.map(|run| run.agent.to_string());
+        let tip = task.work.place.as_ref().and_then(|place| place.tip.as_ref());
+        let lines = tip.and_then(|tip| self.beside.lines.get(tip.as_str()));
+        let lines = lines.map(|lines| format!("+{} −{}", lines.added, lines.removed));
+        [agent, lines].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
     /// Where an approved task is, and in which words.

@@ -114,7 +114,13 @@ test('a stream that is open and silent is taken for lost', async () => {
   await seen('live');
   clearInterval(fake.timer);
   const before = fake.requests.length;
-  await tab.waitForFunction(() => document.documentElement.dataset.live === 'reconnecting', null, { timeout: 9000 });
+  // The next try succeeds at once, so the state is there for a moment only: every one is noted.
+  await tab.evaluate(() => {
+    const root = document.documentElement;
+    globalThis.states = [];
+    new MutationObserver(() => globalThis.states.push(root.dataset.live)).observe(root, { attributeFilter: ['data-live'] });
+  });
+  await tab.waitForFunction(() => globalThis.states.includes('reconnecting'), null, { timeout: 20_000 });
   await seen('live');
   assert.equal(fake.requests.length, before + 1);
 });
