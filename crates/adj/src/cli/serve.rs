@@ -248,7 +248,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// A link that lets a browser in once, with the rights of whoever started the server.
+    /// A link that lets a browser in once, with the rights of the person who started the server.
     pub fn link(&self) -> Result<String, TokenError> {
         let local = Who { user: "local".to_owned(), token: None };
         let (code, _) = self.sessions.link(local, None, clock::now())?;

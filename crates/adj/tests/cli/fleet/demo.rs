@@ -85,3 +85,31 @@ fn the_demo_does_not_write_into_a_folder_that_holds_something() {
 fn the_demo_has_help() {
     snapshot("help-demo.txt", &adj("demo --help").stdout);
 }
+
+/// `adj run --open` serves the page and hands the browser a link to it.
+
+mod opened {
+    use super::super::Repository;
+    use super::super::background::wait;
+    use super::super::policies::{DONE, WRITE, scenario};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_fleet_that_is_run_with_open_shows_its_page_in_a_browser() {
+        let repository = Repository::new("run-open", &scenario(&[&format!("{WRITE}, {DONE}")]), &["t-1"]);
+        let folder = tempfile::tempdir().unwrap();
+        let (opener, told) = (folder.path().join("xdg-open"), folder.path().join("told"));
+        // Renamed when it is whole, so that nobody reads a part of it.
+        let script = format!("#!/bin/sh\necho \"$1\" > {0}.new && mv {0}.new {0}\n", told.display());
+        std::fs::write(&opener, script).unwrap();
+        std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let fleet = repository.begin_with("run --open --port 0", &[("PATH", std::path::Path::new(&path))]);
+        let link = wait("a link", || std::fs::read_to_string(&told).ok());
+        let (page, secret) = link.trim().split_once('#').unwrap();
+        assert!(page.starts_with("http://127.0.0.1:") && page.ends_with("/enter"), "{page}");
+        assert_eq!(secret.len(), 64);
+        repository.ok("stop");
+        fleet.done();
+    }
+}
