@@ -87,7 +87,6 @@ fn the_demo_has_help() {
 }
 
 /// `adj run --open` serves the page and hands the browser a link to it.
-
 mod opened {
     use super::super::Repository;
     use super::super::background::wait;
